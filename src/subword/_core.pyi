@@ -1,0 +1,119 @@
+"""The Rust core, private to this package. `tests/test_stub.py` checks this file against the built module."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+_U32 = npt.NDArray[np.uint32]
+_U64 = npt.NDArray[np.uint64]
+_Text = str | bytes
+
+__version__: str
+
+def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
+    """First and last code point of each range of a class (`L`, `Lu`, `N`, `M`, `White_Space` …) of a profile."""
+
+def normalize(text: str, form: str, unicode: str) -> str:
+    """`text` in a normalization form, by the tables of a Unicode version."""
+
+@final
+class Policy:
+    """Which special tokens a call takes from text, and which strings it refuses. Made by `Engine.policy`."""
+
+@final
+class Engine:
+    """A compiled `Spec`. Immutable; safe to share between threads."""
+
+    def __new__(
+        cls,
+        stages: Sequence[tuple[str, ...]],
+        pieces: bytes,
+        offsets: _U64,
+        ids: _U32,
+        merges: _U32,
+        priority: str,
+        ignore_merges: bool,
+        extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
+        template: tuple[Sequence[int], Sequence[int]],
+    ) -> Engine: ...
+    @property
+    def n_vocab(self) -> int: ...
+    def plan(self) -> list[tuple[str, str, str]]:
+        """One row a step: what it does, how it is run, and why that is exact."""
+
+    def policy(self, allowed: Sequence[str], disallowed: Sequence[str]) -> Policy: ...
+    @property
+    def default_policy(self) -> Policy:
+        """No special token is taken from text; text that spells one is refused."""
+
+    @property
+    def ordinary_policy(self) -> Policy:
+        """No special token is taken from text; text that spells one is just text."""
+
+    def encode(self, text: _Text, policy: Policy, add_special_tokens: bool) -> list[int]: ...
+    def encode_to_numpy(self, text: _Text, policy: Policy, add_special_tokens: bool) -> _U32: ...
+    def encode_batch(
+        self, texts: Sequence[_Text], policy: Policy, add_special_tokens: bool, threads: int
+    ) -> list[list[int]]: ...
+    def encode_batch_to_numpy(
+        self, texts: Sequence[_Text], policy: Policy, add_special_tokens: bool, threads: int
+    ) -> tuple[_U32, _U64]: ...
+    def count(self, text: _Text, policy: Policy, add_special_tokens: bool) -> int: ...
+    def count_batch(
+        self, texts: Sequence[_Text], policy: Policy, add_special_tokens: bool, threads: int
+    ) -> list[int]: ...
+    def encode_with_spans(self, text: _Text, policy: Policy, add_special_tokens: bool) -> tuple[_U32, _U64, _U64]:
+        """Ids, byte spans and character spans; spans are arrays of shape (tokens, 2) on the original text."""
+
+    def split(self, text: _Text, policy: Policy) -> list[tuple[int, int]]:
+        """Byte spans, on the original text, of the pieces and of the extra tokens between them."""
+
+    def find_special(self, text: _Text) -> list[tuple[int, int, int]]:
+        """Start and end, in characters, and the id of each stretch of text that spells a special token."""
+
+    def truncate(self, text: _Text, n: int, side: str, policy: Policy, add_special_tokens: bool) -> tuple[int, int]:
+        """Start and end, in characters for `str` and bytes for `bytes`, of what is kept."""
+
+    def chunk(
+        self, text: _Text, max_tokens: int, overlap: int, policy: Policy, add_special_tokens: bool
+    ) -> list[tuple[int, int, int]]:
+        """Start, end (units as in `truncate`) and token count of each chunk."""
+
+    def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes: ...
+    def decode_bytes_batch(self, batch: Sequence[Any], skip_special_tokens: bool, threads: int) -> list[bytes]: ...
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes that `id` decodes to. Raises UnknownTokenError."""
+
+    def token_id(self, token: bytes) -> int | None: ...
+
+@final
+class PieceCounter:
+    """Counts the pieces that the stages before a model yield. Special tokens cut the text and are not counted."""
+
+    def __new__(
+        cls,
+        stages: Sequence[tuple[str, ...]],
+        extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
+    ) -> PieceCounter: ...
+    def feed(self, texts: Sequence[_Text], threads: int) -> None: ...
+    def add(self, piece: bytes, count: int) -> None:
+        """Count a piece `count` times more."""
+
+    @property
+    def texts(self) -> int: ...
+    @property
+    def text_bytes(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    def items(self) -> list[tuple[bytes, int]]:
+        """Pieces with their counts, in the order in which they were met first."""
+
+    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64]:
+        """Up to `merges` merges, shape (found, 2), and the count of each.
+
+        Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
+        """

@@ -1,0 +1,278 @@
+"""What a tokenizer is, as frozen data: an ordered list of stages, a model, extra tokens, and a template.
+
+Text passes the stages in their order; the model turns each piece that the last stage yields into ids; the template
+adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
+`Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
+
+    raw text -> MatchTokens -> Normalize -> MatchTokens(normalized=True) -> PrefixSpace -> Split -> BPE -> Template
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import SubwordValueError
+
+Ids: TypeAlias = "npt.NDArray[np.uint32]"
+
+MAX_ID = 2**31 - 1
+"""The largest id. Above it, other tools' signed 32-bit ids would wrap."""
+
+# ======================== stages ========================
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTokens:
+    """Cut out the extra tokens that are taken from the text as it stands here.
+
+    Those whose `normalized` flag equals this stage's are matched, the leftmost first and of these the longest.
+    """
+
+    normalized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize:
+    """Rewrite the text into a Unicode normalization form, by the tables of the Unicode version `unicode`."""
+
+    form: Literal["NFC", "NFD", "NFKC", "NFKD"]
+    unicode: str = "12.1"
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixSpace:
+    """Put a space in front of each stretch of text between extra tokens that does not start with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Cut the text into pieces with a row of `patterns.py`, by the classes of the Unicode version `unicode`."""
+
+    pattern: str
+    unicode: str = "16.0"
+
+
+Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Split
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Split)}
+
+# ======================== vocabulary and model ========================
+
+
+class Packed(Sequence[bytes]):
+    """Byte strings in one buffer: entry `i` is `data[offsets[i]:offsets[i + 1]]`. Reads like a list of bytes."""
+
+    __slots__ = ("data", "offsets")
+
+    def __init__(self, data: bytes, offsets: npt.NDArray[np.uint64]) -> None:
+        offsets = np.ascontiguousarray(offsets, dtype=np.uint64)
+        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or np.any(offsets[1:] < offsets[:-1]):
+            raise SubwordValueError("packed bytes: the offsets do not rise from 0 to the length of the data")
+        offsets.setflags(write=False)
+        self.data = bytes(data)
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, items: Iterable[bytes]) -> Packed:
+        items = list(items)
+        offsets = np.zeros(len(items) + 1, dtype=np.uint64)
+        np.cumsum([len(item) for item in items], out=offsets[1:])
+        return cls(b"".join(items), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.data[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+    def __iter__(self) -> Iterator[bytes]:
+        ends = self.offsets.tolist()
+        return (self.data[start:end] for start, end in zip(ends, ends[1:], strict=False))
+
+    def __reduce__(self) -> Any:
+        return Packed, (self.data, self.offsets)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vocab:
+    """The entries of a model: `pieces[i]` has the id `ids[i]`; ids rise and may have holes."""
+
+    pieces: Packed
+    ids: Ids
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[bytes, int]]) -> Vocab:
+        """Pack `(piece, id)` entries, in any order."""
+        ordered = sorted(entries, key=lambda entry: entry[1])
+        for _, id in ordered[:1] + ordered[-1:]:
+            if not 0 <= id <= MAX_ID:
+                raise SubwordValueError(f"id {id} is outside 0 … {MAX_ID}")
+        return cls(Packed.of(piece for piece, _ in ordered), np.array([id for _, id in ordered], dtype=np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        return zip(self.pieces, self.ids.tolist(), strict=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BPE:
+    """Byte-pair encoding over bytes. A piece starts as its bytes; pairs of neighbours are merged until none can be.
+
+    `priority` says which pair goes first (the leftmost of equals):
+
+    * `"merges"`: the pair that stands first in the list `merges`, rows of (left id, right id); what it makes is the
+      entry that spells both.
+    * `"rank"`: any two neighbours that together spell an entry, the entry with the lowest id (tiktoken's rule).
+
+    With `ignore_merges`, a piece that is an entry as a whole is that entry, whatever the merges say.
+    """
+
+    vocab: Vocab
+    merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
+    priority: Literal["merges", "rank"] = "merges"
+    ignore_merges: bool = False
+
+
+Model: TypeAlias = BPE
+
+# ======================== extra tokens and template ========================
+
+Kind: TypeAlias = Literal["special", "added", "unmatchable"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraToken:
+    """A token beside the model's own entries.
+
+    * `special`: control structure. Taken from text only where a call allows it; never in `encode_ordinary`.
+    * `added`: the user's own. Always taken from text.
+    * `unmatchable`: no text can give it; it only decodes.
+
+    `single_word`, `lstrip` and `rstrip` are HF's flags: match only between characters that are not word characters;
+    swallow the white space on the left, on the right. `normalized` says at which `MatchTokens` stage it is taken.
+    """
+
+    id: int
+    content: str
+    kind: Kind = "special"
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go."""
+
+    single: tuple[int | str, ...] = ("A",)
+    pair: tuple[int | str, ...] = ("A", "B")
+
+
+# ======================== the whole ========================
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """A tokenizer as a value. Two specs are equal when their fingerprints are.
+
+    `roles` names the ids that stand for `bos`, `eos`, `pad` and `unk`; like `notes` (what a trainer or a file says
+    about itself) they change no id and are not part of the fingerprint.
+    """
+
+    stages: tuple[Stage, ...]
+    model: Model
+    extra: tuple[ExtraToken, ...] = ()
+    template: Template = Template()
+    roles: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def outline(self) -> dict[str, Any]:
+        """Everything but the packed buffers, as plain data that JSON can hold; `from_outline` is its inverse."""
+        return {
+            "stages": [{"stage": type(stage).__name__, **asdict(stage)} for stage in self.stages],
+            "model": {
+                "type": type(self.model).__name__,
+                "priority": self.model.priority,
+                "ignore_merges": self.model.ignore_merges,
+            },
+            "extra": [asdict(token) for token in self.extra],
+            "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
+        }
+
+    def buffers(self) -> dict[str, bytes]:
+        """The packed buffers by name, little-endian."""
+        vocab = self.model.vocab
+        return {
+            "pieces": vocab.pieces.data,
+            "offsets": vocab.pieces.offsets.astype("<u8").tobytes(),
+            "ids": vocab.ids.astype("<u4").tobytes(),
+            "merges": self.model.merges.astype("<u4").tobytes(),
+        }
+
+    @classmethod
+    def from_outline(
+        cls,
+        outline: dict[str, Any],
+        buffers: dict[str, bytes],
+        roles: dict[str, int] | None = None,
+        notes: dict[str, Any] | None = None,
+    ) -> Spec:
+        """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others."""
+        stages = tuple(
+            STAGES[row["stage"]](**{name: value for name, value in row.items() if name != "stage"})
+            for row in outline["stages"]
+        )
+        if outline["model"]["type"] != "BPE":
+            raise SubwordValueError(f"unknown model {outline['model']['type']!r}")
+        model = BPE(
+            vocab=Vocab(
+                Packed(buffers["pieces"], np.frombuffer(buffers["offsets"], dtype="<u8")),
+                np.frombuffer(buffers["ids"], dtype="<u4").astype(np.uint32),
+            ),
+            merges=np.frombuffer(buffers["merges"], dtype="<u4").astype(np.uint32).reshape(-1, 2),
+            priority=outline["model"]["priority"],
+            ignore_merges=outline["model"]["ignore_merges"],
+        )
+        return cls(
+            stages=stages,
+            model=model,
+            extra=tuple(ExtraToken(**row) for row in outline["extra"]),
+            template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
+            roles=dict(roles or {}),
+            notes=dict(notes or {}),
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """64 hexadecimal digits that are equal exactly when two tokenizers mean the same: a SHA-256 of the content."""
+        digest = hashlib.sha256(json.dumps(self.outline(), sort_keys=True, ensure_ascii=True).encode())
+        for name, buffer in self.buffers().items():
+            digest.update(f"\n{name} {len(buffer)}\n".encode())
+            digest.update(buffer)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Spec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def replace(self, **changes: Any) -> Spec:
+        """A spec with some fields changed."""
+        return replace(self, **changes)
