@@ -13,10 +13,11 @@ from .errors import (
     UnknownTokenError,
 )
 from .spec import Spec
-from .tokenizer import StreamDecoder, Tokenizer, load
+from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import train
 
 __all__ = [
+    "Chunk",
     "Encoding",
     "FormatError",
     "InternalError",

@@ -134,5 +134,11 @@ def _compiled(plain: str) -> re.Pattern[str]:
     return re.compile("".join(out))
 
 
+@functools.cache
+def character_class(name: str) -> re.Pattern[str]:
+    """Matches one character of a class of the core's tables, such as "White_Space"."""
+    return re.compile(f"[{_class_ranges(name)}]")
+
+
 def _class_ranges(name: str) -> str:
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _core.unicode_ranges(name, UNICODE))

@@ -44,7 +44,7 @@ class Normalize:
     """Rewrite the text into a Unicode normalization form, by the tables of the Unicode version `unicode`."""
 
     form: Literal["NFC", "NFD", "NFKC", "NFKD"]
-    unicode: str = "12.1"
+    unicode: str = "9.0"
 
 
 @dataclass(frozen=True, slots=True)

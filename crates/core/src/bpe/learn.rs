@@ -1,0 +1,287 @@
+//! Learning merges: again and again the pair of neighbours that is counted most often becomes one token.
+//!
+//! All distinct pieces lie in one array of symbols, side by side, and every pair knows the places where it was seen.
+//! A merge visits only the places of its pair and adjusts the counts of the pairs on either side, so the whole run
+//! costs about as much as there are occurrences, however long the pieces are. Counts are exact, in 64 bits.
+//!
+//! Ties are broken by a named rule (`bpe/reference.py` has them in a line each). Nothing depends on hashing,
+//! on threads, or, unless the rule itself speaks of it, on the order of the pieces.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::hash::IntMap;
+
+/// What to do when several pairs are counted equally often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TieRule {
+    /// The pair that comes first in the text as merged so far.
+    FirstSeen,
+    /// The pair with the smallest (left id, right id).
+    SmallestIds,
+    /// The pair with the largest (left bytes, right bytes).
+    LargestString,
+}
+
+impl TieRule {
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "first-seen" => Ok(Self::FirstSeen),
+            "smallest-ids" => Ok(Self::SmallestIds),
+            "largest-string" => Ok(Self::LargestString),
+            _ => Err(Error::value(format!(
+                "unknown tie rule {name:?}; the rules are first-seen, smallest-ids and largest-string"
+            ))),
+        }
+    }
+}
+
+/// The merges found, in their order, and how often each pair was counted when it was merged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Learned {
+    pub merges: Vec<(u32, u32)>,
+    pub counts: Vec<u64>,
+}
+
+/// Told now and then how many merges there are; says whether to go on.
+pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+
+/// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
+///
+/// Ids: `byte_ids[b]` for the byte `b`, then 256 and up, one a merge. Fewer merges come back when no pair is left.
+pub fn learn(
+    pieces: &[(&[u8], u64)],
+    limit: usize,
+    byte_ids: &[u32; 256],
+    tie_rule: TieRule,
+    progress: Progress<'_>,
+) -> Result<Learned> {
+    Learner::new(pieces, byte_ids, tie_rule)?.run(limit, progress)
+}
+
+/// Stands between pieces.
+const BORDER: u32 = u32::MAX;
+/// Stands where a token of several bytes was swallowed.
+const GONE: u32 = u32::MAX - 1;
+
+/// How many places are visited, at least, between two calls of `progress`.
+const PROGRESS_EVERY: usize = 1 << 18;
+
+struct Learner {
+    tie_rule: TieRule,
+    /// At the first and at the last place of each token its id; other places of a token mean nothing.
+    symbols: Vec<u32>,
+    /// Which piece a place belongs to, and how often that piece was counted.
+    piece_of: Vec<u32>,
+    weights: Vec<u64>,
+    /// The bytes of each token.
+    tokens: Vec<Arc<[u8]>>,
+    pairs: IntMap<u64, Pair>,
+    queue: BinaryHeap<Candidate>,
+}
+
+#[derive(Default)]
+struct Pair {
+    count: u64,
+    /// Where it was seen, in rising order; places where it is no more are passed over.
+    places: Vec<u32>,
+    /// The places before this one are known to be stale.
+    first: usize,
+}
+
+/// A pair waiting in the queue with the count and the tie key it had when it was put there.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    count: u64,
+    key: TieKey,
+}
+
+/// Orders equal counts: the greatest wins.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum TieKey {
+    FirstSeen(std::cmp::Reverse<u32>, (u32, u32)),
+    SmallestIds(std::cmp::Reverse<(u32, u32)>),
+    LargestString((Arc<[u8]>, Arc<[u8]>), (u32, u32)),
+}
+
+impl TieKey {
+    fn pair(&self) -> (u32, u32) {
+        match self {
+            Self::FirstSeen(_, pair) | Self::LargestString(_, pair) => *pair,
+            Self::SmallestIds(pair) => pair.0,
+        }
+    }
+}
+
+fn pair_key((left, right): (u32, u32)) -> u64 {
+    (u64::from(left) << 32) | u64::from(right)
+}
+
+impl Learner {
+    fn new(pieces: &[(&[u8], u64)], byte_ids: &[u32; 256], tie_rule: TieRule) -> Result<Self> {
+        let places: usize = pieces.iter().map(|(piece, _)| piece.len() + 1).sum::<usize>() + 1;
+        if places >= GONE as usize {
+            return Err(Error::value(format!(
+                "the distinct pieces hold {places} bytes; the trainer takes up to {GONE}. Train on a sample, or split \
+                 the text with a pattern that gives shorter pieces"
+            )));
+        }
+        pieces
+            .iter()
+            .try_fold(0u64, |sum, &(piece, count)| sum.checked_add(count.checked_mul(piece.len() as u64)?))
+            .ok_or_else(|| Error::value("the counts of the pieces add up to more than 2^64 bytes"))?;
+        let mut symbols = Vec::with_capacity(places);
+        let mut piece_of = Vec::with_capacity(places);
+        symbols.push(BORDER);
+        piece_of.push(0);
+        for (index, (piece, _)) in pieces.iter().enumerate() {
+            symbols.extend(piece.iter().map(|&byte| byte_ids[byte as usize]));
+            symbols.push(BORDER);
+            piece_of.resize(symbols.len(), index as u32);
+        }
+        let mut tokens: Vec<Arc<[u8]>> = vec![Arc::from([]); 256];
+        for byte in 0..=255u8 {
+            tokens[byte_ids[byte as usize] as usize] = Arc::from([byte]);
+        }
+        let mut learner = Self {
+            tie_rule,
+            symbols,
+            piece_of,
+            weights: pieces.iter().map(|&(_, count)| count).collect(),
+            tokens,
+            pairs: IntMap::default(),
+            queue: BinaryHeap::new(),
+        };
+        for place in 1..learner.symbols.len() - 1 {
+            let pair = (learner.symbols[place], learner.symbols[place + 1]);
+            if pair.0 != BORDER && pair.1 != BORDER {
+                learner.saw(pair, place);
+            }
+        }
+        let found: Vec<u64> = learner.pairs.keys().copied().collect();
+        for key in found {
+            learner.enqueue(((key >> 32) as u32, key as u32));
+        }
+        Ok(learner)
+    }
+
+    fn run(mut self, limit: usize, progress: Progress<'_>) -> Result<Learned> {
+        let mut learned = Learned::default();
+        let mut visited = 0;
+        while learned.merges.len() < limit {
+            let Some((pair, count)) = self.most_frequent() else { break };
+            visited += 64 + self.merge(pair)?;
+            learned.merges.push(pair);
+            learned.counts.push(count);
+            if visited >= PROGRESS_EVERY {
+                visited = 0;
+                progress(learned.merges.len())?;
+            }
+        }
+        progress(learned.merges.len())?;
+        Ok(learned)
+    }
+
+    /// Takes the winner out of the queue. A candidate whose count or tie key has changed goes back with the new one:
+    /// both only ever get worse, so whatever comes out unchanged is the best there is.
+    fn most_frequent(&mut self) -> Option<((u32, u32), u64)> {
+        while let Some(candidate) = self.queue.pop() {
+            let pair = candidate.key.pair();
+            let Some(current) = self.candidate(pair) else { continue };
+            if current == candidate {
+                return Some((pair, candidate.count));
+            }
+            self.queue.push(current);
+        }
+        None
+    }
+
+    fn candidate(&mut self, pair: (u32, u32)) -> Option<Candidate> {
+        let entry = self.pairs.get(&pair_key(pair)).filter(|entry| entry.count > 0)?;
+        let count = entry.count;
+        let key = match self.tie_rule {
+            TieRule::SmallestIds => TieKey::SmallestIds(std::cmp::Reverse(pair)),
+            TieRule::LargestString => {
+                let bytes = |id: u32| Arc::clone(&self.tokens[id as usize]);
+                TieKey::LargestString((bytes(pair.0), bytes(pair.1)), pair)
+            }
+            TieRule::FirstSeen => TieKey::FirstSeen(std::cmp::Reverse(self.first_place(pair)?), pair),
+        };
+        Some(Candidate { count, key })
+    }
+
+    fn first_place(&mut self, pair: (u32, u32)) -> Option<u32> {
+        let entry = self.pairs.get(&pair_key(pair))?;
+        let ahead = entry.places[entry.first..].iter().position(|&place| self.is_at(pair, place as usize))?;
+        let entry = self.pairs.get_mut(&pair_key(pair))?;
+        entry.first += ahead;
+        Some(entry.places[entry.first])
+    }
+
+    fn enqueue(&mut self, pair: (u32, u32)) {
+        if let Some(candidate) = self.candidate(pair) {
+            self.queue.push(candidate);
+        }
+    }
+
+    fn saw(&mut self, pair: (u32, u32), place: usize) {
+        let weight = self.weights[self.piece_of[place] as usize];
+        let entry = self.pairs.entry(pair_key(pair)).or_default();
+        entry.count += weight;
+        entry.places.push(place as u32);
+    }
+
+    fn lost(&mut self, pair: (u32, u32), weight: u64) {
+        if let Some(entry) = self.pairs.get_mut(&pair_key(pair)) {
+            entry.count -= weight.min(entry.count);
+        }
+    }
+
+    fn len(&self, id: u32) -> usize {
+        self.tokens[id as usize].len()
+    }
+
+    /// Whether the tokens `pair` start at `place`. A place where a pair was once seen starts a token as long as it
+    /// holds that token's id: tokens grow to the right of where they start, and what is swallowed is overwritten.
+    fn is_at(&self, (left, right): (u32, u32), place: usize) -> bool {
+        self.symbols[place] == left && self.symbols[place + self.len(left)] == right
+    }
+
+    /// Makes one token of `pair` wherever it stands, from left to right. Returns how many places it looked at.
+    fn merge(&mut self, pair: (u32, u32)) -> Result<usize> {
+        let Some(entry) = self.pairs.remove(&pair_key(pair)) else { return Ok(0) };
+        let (left, right) = pair;
+        let new = self.tokens.len() as u32;
+        self.tokens.push([&*self.tokens[left as usize], &*self.tokens[right as usize]].concat().into());
+        let (left_len, new_len) = (self.len(left), self.len(new));
+        let mut neighbours: Vec<(u32, u32)> = Vec::new();
+        for &place in &entry.places[entry.first..] {
+            let place = place as usize;
+            if !self.is_at(pair, place) {
+                continue;
+            }
+            let weight = self.weights[self.piece_of[place] as usize];
+            let (before, after) = (self.symbols[place - 1], self.symbols[place + new_len]);
+            self.symbols[place + left_len] = GONE;
+            self.symbols[place] = new;
+            self.symbols[place + new_len - 1] = new;
+            if before != BORDER {
+                self.lost((before, left), weight);
+                self.saw((before, new), place - self.len(before));
+                neighbours.push((before, new));
+            }
+            if after != BORDER {
+                self.lost((right, after), weight);
+                self.saw((new, after), place);
+                neighbours.push((new, after));
+            }
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        for pair in neighbours {
+            self.enqueue(pair);
+        }
+        Ok(entry.places.len())
+    }
+}

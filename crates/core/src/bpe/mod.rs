@@ -1,0 +1,208 @@
+//! Byte-pair encoding of one piece.
+//!
+//! The meaning is the merge loop ([`merge`]): among all neighbouring pairs that a rule joins, take the one with the
+//! lowest rank, the leftmost of equals, and repeat. Every flavour of BPE is a set of rules `(left, right) -> (rank,
+//! token)`: a merge list gives a rule for each line; tiktoken's ranks give one for each way in which two entries
+//! spell a third.
+//!
+//! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
+//! piece that is an entry needs no merging, (b) the last merge of each entry is the only rule that can ever make it,
+//! and (c) long pieces can be encoded in one pass, linear in their length ([`linear`]).
+
+pub mod learn;
+mod linear;
+mod merge;
+mod prove;
+mod rules;
+
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+use crate::vocab::{show, Token, Vocab};
+use linear::{Direction, Linear};
+use rules::Rules;
+
+/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not.
+const SHORT: usize = 96;
+
+pub struct Bpe {
+    pub vocab: Vocab,
+    byte_tokens: [Token; 256],
+    rules: Rules,
+    ignore_merges: bool,
+    proof: Proof,
+    forward: OnceLock<Linear>,
+    backward: OnceLock<Linear>,
+}
+
+/// What `prove` found out about a vocabulary.
+enum Proof {
+    /// Every entry encodes to itself. The last merge of each, and its rank plus one; bytes have rank 0.
+    Proved { parts: Vec<(Token, Token)>, ranks: Vec<u32> },
+    /// An entry that does not, and how many there are.
+    Refuted { example: Token, count: usize },
+}
+
+/// How the priority of a merge is given.
+pub enum Priority {
+    /// Pairs of ids, the first to be merged first.
+    Merges(Vec<(u32, u32)>),
+    /// Any two entries that spell an entry, the lowest id first.
+    Rank,
+}
+
+impl Bpe {
+    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool) -> Result<Self> {
+        let byte_tokens = byte_tokens(&vocab)?;
+        let rules = match priority {
+            Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
+            Priority::Rank => Rules::from_ranks(&vocab),
+        };
+        let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
+            Proof::Proved { parts, ranks } => {
+                let needed = Rules::from_parts(&parts, &ranks);
+                (Proof::Proved { parts, ranks }, needed)
+            }
+            refuted => (refuted, rules),
+        };
+        Ok(Self {
+            vocab,
+            byte_tokens,
+            rules,
+            ignore_merges,
+            proof,
+            forward: OnceLock::new(),
+            backward: OnceLock::new(),
+        })
+    }
+
+    /// Appends the tokens of a piece.
+    #[inline]
+    pub fn encode(&self, piece: &[u8], out: &mut Vec<Token>) {
+        if self.takes_whole() {
+            if let Some(token) = self.vocab.find(piece) {
+                out.push(token);
+                return;
+            }
+        }
+        self.encode_parts(piece, out);
+    }
+
+    fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
+        if piece.len() <= SHORT {
+            merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
+        } else if matches!(self.proof, Proof::Proved { .. }) {
+            self.linear(Direction::Forward).encode(self, piece, out);
+        } else {
+            merge::long(piece, &self.byte_tokens, &self.rules, out);
+        }
+    }
+
+    /// Whether a piece that is an entry is that entry.
+    fn takes_whole(&self) -> bool {
+        self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
+    }
+
+    /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
+    /// what one pass gives.
+    pub fn prefix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
+        matches!(self.proof, Proof::Proved { .. }).then(|| self.linear(Direction::Backward).counts(self, piece))
+    }
+
+    /// The token count of every suffix of `piece` (`result[n]` for what is left without its first `n` bytes).
+    pub fn suffix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
+        matches!(self.proof, Proof::Proved { .. }).then(|| self.linear(Direction::Forward).counts(self, piece))
+    }
+
+    /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
+    fn linear(&self, direction: Direction) -> &Linear {
+        let cell = match direction {
+            Direction::Forward => &self.forward,
+            Direction::Backward => &self.backward,
+        };
+        if let Some(built) = cell.get() {
+            return built;
+        }
+        let built = Linear::new(&self.vocab, direction);
+        cell.get_or_init(|| built)
+    }
+
+    /// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side: undo the merges of
+    /// both at the border, latest first, and see whether the merge across the border would have come before.
+    fn compatible(&self, parts: &[(Token, Token)], ranks: &[u32], mut a: Token, mut b: Token) -> bool {
+        let mut limit = u32::MAX;
+        loop {
+            if self.rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
+                return false;
+            }
+            let (rank_a, rank_b) = (ranks[a as usize], ranks[b as usize]);
+            if rank_a > rank_b {
+                limit = rank_a;
+                a = parts[a as usize].1;
+            } else if rank_b == 0 {
+                return true; // two bytes
+            } else {
+                limit = rank_b + 1; // of two equal merges the left one comes first
+                b = parts[b as usize].0;
+            }
+        }
+    }
+
+    /// Rows of what `plan()` shows: step, how, why.
+    pub fn plan(&self) -> Vec<(String, String, String)> {
+        let row = |step: &str, how: &str, why: String| (step.to_owned(), how.to_owned(), why);
+        let (whole, long) = match &self.proof {
+            Proof::Proved { .. } => {
+                let why = format!("each of the {} entries encodes to itself", self.vocab.len());
+                (
+                    row("piece that is an entry", "looked up", why.clone()),
+                    row(
+                        "long piece",
+                        "one pass over its bytes",
+                        format!("{why}, so the last token of every prefix decides"),
+                    ),
+                )
+            }
+            Proof::Refuted { example, count } => {
+                let why = format!(
+                    "{count} of the {} entries do not encode to themselves, such as {} (id {})",
+                    self.vocab.len(),
+                    show(self.vocab.piece(*example)),
+                    self.vocab.id(*example)
+                );
+                let whole = if self.ignore_merges {
+                    row("piece that is an entry", "looked up", "the model ignores merges there".into())
+                } else {
+                    row("piece that is an entry", "merged like any other", why.clone())
+                };
+                (whole, row("long piece", "merged pair by pair from a queue", why))
+            }
+        };
+        vec![
+            whole,
+            row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
+            long,
+        ]
+    }
+}
+
+/// The entries of the 256 bytes, all of which must be there: otherwise some text could not be encoded.
+fn byte_tokens(vocab: &Vocab) -> Result<[Token; 256]> {
+    let mut tokens = [0; 256];
+    let mut missing = Vec::new();
+    for byte in 0..=255u8 {
+        match vocab.find(&[byte]) {
+            Some(token) => tokens[byte as usize] = token,
+            None => missing.push(format!("0x{byte:02x}")),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(tokens);
+    }
+    let listed = missing.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    let more = if missing.len() > 8 { ", …" } else { "" };
+    Err(Error::format(format!(
+        "a byte-level vocabulary needs an entry for each of the 256 bytes; {} are missing: {listed}{more}",
+        missing.len()
+    )))
+}

@@ -1,0 +1,203 @@
+//! Extra tokens: the special and added tokens beside a model's entries, and what a call does with those in its text.
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::normalize::Form;
+use crate::unicode::{char_count, class_at, class_before, SPACE, WORD};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Special,
+    Added,
+    Unmatchable,
+}
+
+#[derive(Debug, Clone)]
+pub struct Extra {
+    pub id: u32,
+    pub content: Vec<u8>,
+    pub kind: Kind,
+    pub single_word: bool,
+    pub lstrip: bool,
+    pub rstrip: bool,
+    pub normalized: bool,
+}
+
+/// The extra tokens of a tokenizer.
+pub struct Extras {
+    pub tokens: Vec<Extra>,
+    /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
+    forms: Vec<Form>,
+}
+
+/// What a call takes from text and what it refuses.
+pub struct Policy {
+    raw: Option<Matcher>,
+    normalized: Option<Matcher>,
+    forbidden: Option<(AhoCorasick, Vec<Vec<u8>>)>,
+}
+
+/// Finds some of the extra tokens: the leftmost first, and of these the longest.
+struct Matcher {
+    automaton: AhoCorasick,
+    tokens: Vec<usize>,
+}
+
+/// An extra token found in text: its index in `Extras`, and the bytes it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub token: usize,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Extras {
+    pub fn new(tokens: Vec<Extra>, forms: Vec<Form>) -> Result<Self> {
+        let mut contents: Vec<&[u8]> = tokens.iter().map(|token| &*token.content).collect();
+        contents.sort_unstable();
+        if let Some(twice) = contents.windows(2).find(|w| w[0] == w[1]) {
+            return Err(Error::format(format!("{} is an extra token twice", crate::vocab::show(twice[0]))));
+        }
+        if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
+            return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
+        }
+        Ok(Self { tokens, forms })
+    }
+
+    /// Takes the special tokens that `allowed` says, and all added tokens; refuses text that holds one of `forbidden`.
+    pub fn policy(&self, allowed: impl Fn(&Extra) -> bool, forbidden: Vec<Vec<u8>>) -> Result<Policy> {
+        let taken = |normalized: bool| -> Result<Option<Matcher>> {
+            let tokens: Vec<usize> = (0..self.tokens.len())
+                .filter(|&i| {
+                    let token = &self.tokens[i];
+                    let is_taken = token.kind == Kind::Added || (token.kind == Kind::Special && allowed(token));
+                    is_taken && token.normalized == normalized
+                })
+                .collect();
+            if tokens.is_empty() {
+                return Ok(None);
+            }
+            let contents = tokens.iter().map(|&i| self.content(i));
+            Ok(Some(Matcher { automaton: build(MatchKind::LeftmostLongest, contents)?, tokens }))
+        };
+        let forbidden: Vec<Vec<u8>> = forbidden.into_iter().filter(|content| !content.is_empty()).collect();
+        let forbidden = match forbidden.is_empty() {
+            true => None,
+            false => Some((build(MatchKind::LeftmostLongest, forbidden.iter().cloned())?, forbidden)),
+        };
+        Ok(Policy { raw: taken(false)?, normalized: taken(true)?, forbidden })
+    }
+
+    /// Takes all special tokens and nothing else, wherever they stand in the raw text.
+    pub fn policy_for_specials(&self) -> Result<Policy> {
+        let tokens: Vec<usize> = (0..self.tokens.len()).filter(|&i| self.tokens[i].kind == Kind::Special).collect();
+        if tokens.is_empty() {
+            return Ok(Policy { raw: None, normalized: None, forbidden: None });
+        }
+        let contents = tokens.iter().map(|&i| self.tokens[i].content.clone());
+        let raw = Some(Matcher { automaton: build(MatchKind::LeftmostLongest, contents)?, tokens });
+        Ok(Policy { raw, normalized: None, forbidden: None })
+    }
+
+    /// The content as it stands in the text of the stage that takes it.
+    fn content(&self, index: usize) -> Vec<u8> {
+        let token = &self.tokens[index];
+        match std::str::from_utf8(&token.content) {
+            Ok(text) if token.normalized => {
+                self.forms.iter().fold(text.to_owned(), |text, form| form.apply(&text)).into_bytes()
+            }
+            _ => token.content.clone(),
+        }
+    }
+
+    /// Contents of all special tokens.
+    pub fn specials(&self) -> Vec<Vec<u8>> {
+        let specials = self.tokens.iter().filter(|token| token.kind == Kind::Special);
+        specials.map(|token| token.content.clone()).collect()
+    }
+
+    /// Whether no token looks at what stands beside it, so that text can be matched in parts.
+    pub fn are_plain(&self) -> bool {
+        !self.tokens.iter().any(|t| t.single_word || t.lstrip || t.rstrip || t.normalized)
+    }
+}
+
+fn build(kind: MatchKind, contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
+    AhoCorasick::builder()
+        .match_kind(kind)
+        .build(contents)
+        .map_err(|error| Error::value(format!("too many or too long extra tokens: {error}")))
+}
+
+impl Policy {
+    /// Refuses text that holds a forbidden string.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        let Some((automaton, contents)) = &self.forbidden else { return Ok(()) };
+        let Some(found) = automaton.find(text) else { return Ok(()) };
+        let token = String::from_utf8_lossy(&contents[found.pattern().as_usize()]).into_owned();
+        Err(Error {
+            kind: ErrorKind::SpecialToken,
+            message: format!(
+                "the text spells the special token {token:?} at character {}. To take it as that token, pass \
+                 allowed_special={{{token:?}}}; to read it as ordinary text, pass disallowed_special=() or call \
+                 encode_ordinary",
+                char_count(&text[..found.start()])
+            ),
+        })
+    }
+
+    /// Whether an extra token could take bytes on both sides of `at`.
+    pub fn covers(&self, text: &[u8], at: usize) -> bool {
+        let Some(Matcher { automaton, .. }) = &self.raw else { return false };
+        let reach = automaton.max_pattern_len();
+        let (mut from, to) = ((at + 1).saturating_sub(reach), text.len().min(at + reach));
+        while from < at {
+            match automaton.find(Input::new(text).span(from..to)) {
+                Some(hit) if hit.start() < at && hit.end() > at => return true,
+                Some(hit) => from = hit.start() + 1,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The extra tokens in `text` that the stage for raw or for normalized text takes, in order and apart.
+    pub fn find(&self, extras: &Extras, text: &[u8], normalized: bool) -> Vec<Found> {
+        let Some(matcher) = (if normalized { &self.normalized } else { &self.raw }) else { return Vec::new() };
+        let mut found: Vec<Found> = Vec::new();
+        let mut free_from = 0;
+        for hit in matcher.automaton.find_iter(Input::new(text)) {
+            let index = matcher.tokens[hit.pattern().as_usize()];
+            let token = &extras.tokens[index];
+            let (mut start, mut end) = (hit.start(), hit.end());
+            if start < free_from || (token.single_word && !stands_alone(text, start, end)) {
+                continue;
+            }
+            while token.lstrip && start > free_from {
+                let (class, at) = class_before(text, start);
+                if class & SPACE == 0 {
+                    break;
+                }
+                start = at.max(free_from);
+            }
+            while token.rstrip && end < text.len() {
+                let (class, len) = class_at(text, end);
+                if class & SPACE == 0 {
+                    break;
+                }
+                end += len;
+            }
+            found.push(Found { token: index, start, end });
+            free_from = end;
+        }
+        found
+    }
+}
+
+/// Neither the character before `start` nor the one at `end` is a word character.
+fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
+    let before = start > 0 && class_before(text, start).0 & WORD != 0;
+    let after = end < text.len() && class_at(text, end).0 & WORD != 0;
+    !before && !after
+}

@@ -1,0 +1,21 @@
+//! The engine room of `subword`: loops over text. It knows nothing of Python, opens no file and prints nothing.
+//!
+//! Text is bytes. [`unicode`] reads characters from it, [`split`] cuts it into pieces, [`pipeline`] runs the stages
+//! before a model (extra tokens, normalization, splitting) with an alignment to the original bytes, [`bpe`] turns
+//! pieces into ids and learns merges, [`count`] counts pieces, and [`engine`] puts it together.
+
+pub mod bpe;
+pub mod count;
+pub mod engine;
+pub mod error;
+pub mod extra;
+pub mod hash;
+pub mod limit;
+pub mod normalize;
+pub mod parallel;
+pub mod pipeline;
+pub mod split;
+pub mod unicode;
+pub mod vocab;
+
+pub use error::{Error, Kind, Result};

@@ -1,0 +1,129 @@
+//! Unicode normalization with an alignment to the bytes it came from.
+//!
+//! The tables are those of `unicode-normalization-alignments`, which HF tokenizers uses: older than the class tables.
+
+use unicode_normalization_alignments::char::{canonical_combining_class, decompose_canonical, decompose_compatible};
+use unicode_normalization_alignments::{is_nfc_quick, IsNormalized, UnicodeNormalization};
+
+use crate::error::{Error, Result};
+use crate::pipeline::Segment;
+
+/// The Unicode version of the normalization tables.
+pub const VERSION: &str = "9.0";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Nfc,
+    Nfd,
+    Nfkc,
+    Nfkd,
+}
+
+impl Form {
+    pub fn new(name: &str, version: &str) -> Result<Self> {
+        if version != VERSION {
+            return Err(Error::value(format!(
+                "no normalization tables for Unicode {version:?}; there are tables for {VERSION}"
+            )));
+        }
+        match name {
+            "NFC" => Ok(Self::Nfc),
+            "NFD" => Ok(Self::Nfd),
+            "NFKC" => Ok(Self::Nfkc),
+            "NFKD" => Ok(Self::Nfkd),
+            _ => Err(Error::value(format!("unknown normalization form {name:?}; there are NFC, NFD, NFKC and NFKD"))),
+        }
+    }
+
+    /// `text` in this form.
+    pub fn apply(self, text: &str) -> String {
+        let characters = text.chars();
+        match self {
+            Self::Nfc => characters.nfc().map(|(c, _)| c).collect(),
+            Self::Nfd => characters.nfd().map(|(c, _)| c).collect(),
+            Self::Nfkc => characters.nfkc().map(|(c, _)| c).collect(),
+            Self::Nfkd => characters.nfkd().map(|(c, _)| c).collect(),
+        }
+    }
+
+    /// Whether normalization never looks across the place before `c`: what `c` decomposes to starts with a character
+    /// that neither moves (combining class 0) nor composes with one before it.
+    fn starts_cluster(self, c: char) -> bool {
+        let mut first = None;
+        let keep_first = |d| {
+            first.get_or_insert(d);
+        };
+        match self {
+            Self::Nfc | Self::Nfd => decompose_canonical(c, keep_first),
+            Self::Nfkc | Self::Nfkd => decompose_compatible(c, keep_first),
+        }
+        let first = first.unwrap_or(c);
+        canonical_combining_class(first) == 0 && is_nfc_quick(std::iter::once(first)) == IsNormalized::Yes
+    }
+
+    /// Normalizes a segment. Ill-formed bytes stay as they are and separate what stands around them.
+    ///
+    /// The text is taken cluster by cluster (stretches that normalization treats independently). A cluster that does
+    /// not change keeps its characters' own spans; all characters of one that does get the span of the whole cluster.
+    pub fn apply_segment<'t>(self, segment: Segment<'t>) -> Segment<'t> {
+        if segment.bytes.is_ascii() {
+            return segment; // the same in every form
+        }
+        let mut out = Vec::with_capacity(segment.bytes.len());
+        let mut spans = Vec::with_capacity(segment.bytes.len());
+        let mut pos = 0;
+        for chunk in segment.bytes.utf8_chunks() {
+            let mut rest = chunk.valid();
+            while !rest.is_empty() {
+                let (cluster, after) = rest.split_at(self.cluster_end(rest));
+                rest = after;
+                let normalized = self.apply(cluster);
+                out.extend_from_slice(normalized.as_bytes());
+                if normalized == cluster {
+                    spans.extend((0..cluster.len()).map(|i| segment.span(pos + i, pos + i + 1)));
+                } else {
+                    let span = segment.span(pos, pos + cluster.len());
+                    spans.extend(std::iter::repeat_n(span, normalized.len()));
+                }
+                pos += cluster.len();
+            }
+            for &byte in chunk.invalid() {
+                out.push(byte);
+                spans.push(segment.span(pos, pos + 1));
+                pos += 1;
+            }
+        }
+        if out == *segment.bytes {
+            return segment;
+        }
+        Segment::mapped(out, spans)
+    }
+
+    fn cluster_end(self, text: &str) -> usize {
+        text.char_indices().skip(1).find(|&(_, c)| self.starts_cluster(c)).map_or(text.len(), |(at, _)| at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every pair and triple of characters that normalization moves, joins or takes apart, and plain ones.
+    #[test]
+    fn clusters_normalize_as_the_whole_does() {
+        let hard: Vec<char> = "aeA\u{301}\u{323}\u{30a}é\u{1100}\u{1161}\u{11a8}가각ﬁ①\u{9be}\u{9c7}\u{344}\u{2126}\u{fb2c}カ\u{3099}\u{ff76}\u{ff9e} 中😀"
+            .chars()
+            .collect();
+        for form in [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd] {
+            for &a in &hard {
+                for &b in &hard {
+                    for &c in &hard {
+                        let text = String::from_iter([a, b, c, a]);
+                        let segment = form.apply_segment(Segment::plain(text.as_bytes(), 0));
+                        assert_eq!(&*segment.bytes, form.apply(&text).as_bytes(), "{form:?} {text:?}");
+                    }
+                }
+            }
+        }
+    }
+}

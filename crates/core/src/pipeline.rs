@@ -1,0 +1,267 @@
+//! The stages before the model: text in, pieces and extra tokens out, each with the bytes of the original it covers.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::extra::{Extra, Extras, Policy};
+use crate::normalize::Form;
+use crate::split::{pattern, Pattern};
+use crate::unicode::check_version;
+
+/// A stage as `spec.py` describes it: its name and its settings.
+pub type StageRow = Vec<String>;
+
+pub struct Pipeline {
+    stages: Vec<Stage>,
+    splits: Vec<&'static Pattern>,
+    pub extras: Extras,
+}
+
+enum Stage {
+    Match { normalized: bool },
+    Normalize(Form),
+    PrefixSpace,
+}
+
+/// A stretch of text on its way through the stages, with an alignment to the original.
+#[derive(Clone)]
+pub struct Segment<'t> {
+    pub bytes: Cow<'t, [u8]>,
+    source: Source,
+}
+
+#[derive(Clone)]
+enum Source {
+    /// The bytes of the original from here on.
+    Plain(usize),
+    /// For each byte the span of the original that it stands for.
+    Mapped(Vec<(usize, usize)>),
+}
+
+impl<'t> Segment<'t> {
+    pub fn plain(bytes: &'t [u8], start: usize) -> Self {
+        Self { bytes: Cow::Borrowed(bytes), source: Source::Plain(start) }
+    }
+
+    pub fn mapped(bytes: Vec<u8>, spans: Vec<(usize, usize)>) -> Self {
+        Self { bytes: Cow::Owned(bytes), source: Source::Mapped(spans) }
+    }
+
+    /// The span of the original that the bytes `from..to` stand for.
+    #[inline]
+    pub fn span(&self, from: usize, to: usize) -> (usize, usize) {
+        match &self.source {
+            Source::Plain(start) => (start + from, start + to),
+            Source::Mapped(spans) if from < to => (spans[from].0, spans[to - 1].1),
+            Source::Mapped(spans) => {
+                let at = spans.get(from).map_or_else(|| spans.last().map_or(0, |span| span.1), |span| span.0);
+                (at, at)
+            }
+        }
+    }
+
+    fn slice(&self, from: usize, to: usize) -> Self {
+        let source = match &self.source {
+            Source::Plain(start) => Source::Plain(start + from),
+            Source::Mapped(spans) => Source::Mapped(spans[from..to].to_vec()),
+        };
+        let bytes = match &self.bytes {
+            Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[from..to]),
+            Cow::Owned(bytes) => Cow::Owned(bytes[from..to].to_vec()),
+        };
+        Self { bytes, source }
+    }
+
+    fn with_prefix_space(self) -> Self {
+        if self.bytes.is_empty() || self.bytes[0] == b' ' {
+            return self;
+        }
+        let len = self.bytes.len();
+        let at = self.span(0, 0);
+        let spans = std::iter::once(at).chain((0..len).map(|i| self.span(i, i + 1))).collect();
+        Self::mapped([b" ", &*self.bytes].concat(), spans)
+    }
+}
+
+/// What the stages yield, in the order of the text.
+pub enum Unit<'a, 't> {
+    Piece { segment: &'a Segment<'t>, start: usize, end: usize },
+    Extra { index: usize, span: (usize, usize) },
+}
+
+enum Item<'t> {
+    Text(Segment<'t>),
+    Extra { index: usize, span: (usize, usize) },
+}
+
+/// Asked now and then whether to stop.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// How many bytes are worked on between two questions.
+const STOP_EVERY: usize = 1 << 20;
+
+impl Pipeline {
+    pub fn new(rows: &[StageRow], extras: Vec<Extra>) -> Result<Self> {
+        let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
+        for row in rows {
+            let row: Vec<&str> = row.iter().map(String::as_str).collect();
+            if !splits.is_empty() && row.first() != Some(&"Split") {
+                return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
+            }
+            match row[..] {
+                ["MatchTokens", normalized] => stages.push(Stage::Match { normalized: normalized == "true" }),
+                ["Normalize", form, version] => {
+                    let form = Form::new(form, version)?;
+                    forms.push(form);
+                    stages.push(Stage::Normalize(form));
+                }
+                ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
+                ["Split", name, version] => {
+                    check_version(version)?;
+                    splits.push(pattern(name)?);
+                }
+                _ => return Err(Error::format(format!("unknown stage {row:?}"))),
+            }
+        }
+        if splits.is_empty() {
+            splits.push(pattern("none")?);
+        }
+        Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
+    }
+
+    /// Gives `visit` every piece and extra token of `text`. If the text `continues` other text, what is done at the
+    /// start of a text is left out.
+    pub fn run(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        continues: bool,
+        stop: Stop<'_>,
+        mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut worked = 0;
+        for item in self.items(text, policy, continues) {
+            match item {
+                Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
+                Item::Text(segment) => self.split(&segment, &mut |start, end| {
+                    worked += end - start;
+                    if worked >= STOP_EVERY {
+                        worked = 0;
+                        if stop() {
+                            return Err(Error::interrupted());
+                        }
+                    }
+                    visit(Unit::Piece { segment: &segment, start, end })
+                })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {
+        let mut items = vec![Item::Text(Segment::plain(text, 0))];
+        for stage in &self.stages {
+            match stage {
+                Stage::Match { normalized } => {
+                    let mut out = Vec::with_capacity(items.len());
+                    for item in items {
+                        match item {
+                            Item::Text(segment) => self.cut_extras(segment, policy, *normalized, &mut out),
+                            extra => out.push(extra),
+                        }
+                    }
+                    items = out;
+                }
+                Stage::Normalize(form) => items = map_texts(items, |segment| form.apply_segment(segment)),
+                Stage::PrefixSpace => {
+                    items = map_texts(items, |segment| match segment.span(0, 0).0 {
+                        0 if continues => segment,
+                        _ => segment.with_prefix_space(),
+                    });
+                }
+            }
+        }
+        items
+    }
+
+    fn cut_extras<'t>(&self, segment: Segment<'t>, policy: &Policy, normalized: bool, out: &mut Vec<Item<'t>>) {
+        let found = policy.find(&self.extras, &segment.bytes, normalized);
+        if found.is_empty() {
+            out.push(Item::Text(segment));
+            return;
+        }
+        let mut from = 0;
+        for hit in found {
+            if hit.start > from {
+                out.push(Item::Text(segment.slice(from, hit.start)));
+            }
+            out.push(Item::Extra { index: hit.token, span: segment.span(hit.start, hit.end) });
+            from = hit.end;
+        }
+        if from < segment.bytes.len() {
+            out.push(Item::Text(segment.slice(from, segment.bytes.len())));
+        }
+    }
+
+    fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        if let [pattern] = self.splits[..] {
+            let (bytes, mut pos) = (&*segment.bytes, 0);
+            while pos < bytes.len() {
+                let end = (pattern.end)(bytes, pos);
+                visit(pos, end)?;
+                pos = end;
+            }
+            return Ok(());
+        }
+        split_again(&self.splits, &segment.bytes, 0, visit)
+    }
+
+    /// Whether `at` is a boundary between pieces whatever stands in front of it and whatever comes after, so that the
+    /// text can be worked on from there as if it started (and up to there as if it ended). Not every such place is
+    /// known; in ordinary text there is one every word or so.
+    pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
+        let normalizes = self.stages.iter().any(|stage| matches!(stage, Stage::Normalize(_)));
+        let unchanged = !normalizes || (text[at - 1].is_ascii() && text[at].is_ascii());
+        unchanged && self.splits.iter().any(|pattern| (pattern.cut)(text, at)) && !policy.covers(text, at)
+    }
+
+    /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them rule it out.
+    pub fn has_cuts(&self) -> bool {
+        self.extras.are_plain()
+    }
+
+    /// The pattern, where pieces are stretches of the original text cut by just one.
+    pub fn only_pattern(&self) -> Option<&'static Pattern> {
+        match (&self.stages[..], &self.splits[..]) {
+            ([] | [Stage::Match { .. }], [pattern]) => Some(pattern),
+            _ => None,
+        }
+    }
+}
+
+/// Splits by the first pattern, and each piece again with the others.
+fn split_again(
+    patterns: &[&Pattern],
+    bytes: &[u8],
+    base: usize,
+    visit: &mut dyn FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
+    let mut pos = 0;
+    while pos < bytes.len() {
+        let end = (pattern.end)(bytes, pos);
+        split_again(rest, &bytes[pos..end], base + pos, visit)?;
+        pos = end;
+    }
+    Ok(())
+}
+
+fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {
+    items
+        .into_iter()
+        .map(|item| match item {
+            Item::Text(segment) => Item::Text(change(segment)),
+            extra => extra,
+        })
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! Characters of text that may be ill-formed, and their classes by a named Unicode version.
+//!
+//! A byte that is not part of a well-formed character counts as a character of one byte and of no class.
+
+mod tables {
+    include!(concat!(env!("OUT_DIR"), "/unicode_16.rs"));
+}
+
+use crate::error::{Error, Result};
+
+/// The Unicode version of the class tables.
+pub const VERSION: &str = "16.0";
+
+/// Flag bits of a character's class. `CASELESS` is `\p{Lm}` and `\p{Lo}`; `UPPER` is `\p{Lu}` and `\p{Lt}`.
+pub const LETTER: u8 = 1;
+pub const NUMBER: u8 = 2;
+pub const SPACE: u8 = 4;
+pub const MARK: u8 = 8;
+pub const UPPER: u8 = 16;
+pub const LOWER: u8 = 32;
+pub const CASELESS: u8 = 64;
+pub const WORD: u8 = 128;
+
+/// First and last code point of each range of the class `name`.
+pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
+    check_version(version)?;
+    match tables::CLASSES.iter().find(|(known, _)| *known == name) {
+        Some((_, ranges)) => Ok(ranges),
+        None => Err(Error::value(format!("unknown character class {name:?}"))),
+    }
+}
+
+pub fn check_version(version: &str) -> Result<()> {
+    if version == VERSION {
+        return Ok(());
+    }
+    Err(Error::value(format!("no class tables for Unicode {version:?}; there are tables for {VERSION}")))
+}
+
+/// The class flags of a code point.
+#[inline]
+pub fn class(cp: u32) -> u8 {
+    match tables::STAGE1.get((cp >> 8) as usize) {
+        Some(&block) => tables::STAGE2[block as usize][(cp & 0xff) as usize],
+        None => 0,
+    }
+}
+
+/// Class flags and length in bytes of the character at `pos`, which must be inside `text`.
+#[inline]
+pub fn class_at(text: &[u8], pos: usize) -> (u8, usize) {
+    let first = text[pos];
+    if first < 0x80 {
+        return (tables::STAGE2[0][first as usize], 1);
+    }
+    match decode(&text[pos..]) {
+        Some((cp, len)) => (class(cp), len),
+        None => (0, 1),
+    }
+}
+
+/// Length in bytes of the character at `pos`: 1 for an ill-formed byte.
+#[inline]
+pub fn char_len(text: &[u8], pos: usize) -> usize {
+    if text[pos] < 0x80 {
+        return 1;
+    }
+    decode(&text[pos..]).map_or(1, |(_, len)| len)
+}
+
+/// Class flags of the character that ends at `end`, and where it starts. `end` must not be 0.
+pub fn class_before(text: &[u8], end: usize) -> (u8, usize) {
+    for len in 1..=4.min(end) {
+        let start = end - len;
+        if text[start] & 0xc0 != 0x80 {
+            if char_len(text, start) == len {
+                return (class_at(text, start).0, start);
+            }
+            break;
+        }
+    }
+    (0, end - 1)
+}
+
+/// The number of characters in `text`.
+pub fn char_count(text: &[u8]) -> usize {
+    if std::str::from_utf8(text).is_ok() {
+        return text.iter().filter(|&&b| b & 0xc0 != 0x80).count();
+    }
+    let (mut pos, mut count) = (0, 0);
+    while pos < text.len() {
+        pos += char_len(text, pos);
+        count += 1;
+    }
+    count
+}
+
+/// The first code point of `bytes` and its length, or None where UTF-8 is ill-formed (Unicode 16, table 3-7).
+#[inline]
+fn decode(bytes: &[u8]) -> Option<(u32, usize)> {
+    let cont = |i: usize, low: u8, high: u8| bytes.get(i).copied().filter(|b| (low..=high).contains(b)).map(u32::from);
+    let first = *bytes.first()?;
+    let lead = u32::from(first);
+    match first {
+        0x00..=0x7f => Some((lead, 1)),
+        0xc2..=0xdf => Some((((lead & 0x1f) << 6) | (cont(1, 0x80, 0xbf)? & 0x3f), 2)),
+        0xe0..=0xef => {
+            let (low, high) = match first {
+                0xe0 => (0xa0, 0xbf),
+                0xed => (0x80, 0x9f), // no surrogates
+                _ => (0x80, 0xbf),
+            };
+            let second = cont(1, low, high)? & 0x3f;
+            Some((((lead & 0x0f) << 12) | (second << 6) | (cont(2, 0x80, 0xbf)? & 0x3f), 3))
+        }
+        0xf0..=0xf4 => {
+            let (low, high) = match first {
+                0xf0 => (0x90, 0xbf),
+                0xf4 => (0x80, 0x8f),
+                _ => (0x80, 0xbf),
+            };
+            let second = cont(1, low, high)? & 0x3f;
+            let third = cont(2, 0x80, 0xbf)? & 0x3f;
+            Some((((lead & 0x07) << 18) | (second << 12) | (third << 6) | (cont(3, 0x80, 0xbf)? & 0x3f), 4))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decode_agrees_with_the_standard_library_on_every_character_and_every_cut() {
+        for c in '\0'..=char::MAX {
+            let mut buffer = [0; 4];
+            let bytes = c.encode_utf8(&mut buffer).as_bytes();
+            assert_eq!(decode(bytes), Some((u32::from(c), bytes.len())));
+            assert_eq!(class_before(bytes, bytes.len()), (class(u32::from(c)), 0));
+            for cut in 1..bytes.len() {
+                assert_eq!(decode(&bytes[..cut]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn decode_refuses_what_the_standard_library_refuses() {
+        for a in 0..=255u8 {
+            for b in 0..=255u8 {
+                for tail in [&[][..], &[0x80], &[0xbf, 0x80], &[0x41]] {
+                    let bytes = [&[a, b], tail].concat();
+                    let ours = decode(&bytes).map(|(_, len)| len);
+                    let std = (1..=4.min(bytes.len())).find(|&n| std::str::from_utf8(&bytes[..n]).is_ok());
+                    assert_eq!(ours, std, "{bytes:x?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_has_what_the_ranges_say() {
+        for (name, bit) in [("L", LETTER), ("N", NUMBER), ("White_Space", SPACE), ("M", MARK), ("Ll", LOWER)] {
+            let mut flagged = vec![false; 0x11_0000];
+            for &(first, last) in ranges(name, VERSION).expect("a known class") {
+                flagged[first as usize..=last as usize].fill(true);
+            }
+            for (cp, &is) in flagged.iter().enumerate() {
+                assert_eq!(class(cp as u32) & bit != 0, is, "{name} {cp:x}");
+            }
+        }
+        assert_eq!(ranges("L", VERSION).map(|r| r.iter().map(|(a, b)| b - a + 1).sum::<u32>()).ok(), Some(141_028));
+    }
+}

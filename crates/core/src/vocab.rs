@@ -1,0 +1,94 @@
+//! The entries of a model, packed: bytes of an entry by its index, index by bytes, id by index.
+//!
+//! Inside the core an entry is named by its index in order of ids (a `Token`); ids appear only at the edges.
+
+use crate::error::{Error, Result};
+use crate::hash::{hash, IndexTable};
+
+/// The index of an entry.
+pub type Token = u32;
+
+pub struct Vocab {
+    data: Vec<u8>,
+    offsets: Vec<u64>,
+    ids: Vec<u32>,
+    table: IndexTable,
+}
+
+/// Shows bytes to a user: as text where they are text, with escapes elsewhere.
+pub fn show(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => format!("{text:?}"),
+        Err(_) => format!("b\"{}\"", bytes.escape_ascii()),
+    }
+}
+
+impl Vocab {
+    /// Packed entries as `Spec` has them: entry `i` is `data[offsets[i]..offsets[i + 1]]`, ids rise.
+    pub fn new(data: Vec<u8>, offsets: Vec<u64>, ids: Vec<u32>) -> Result<Self> {
+        let ends_at_data = offsets.first() == Some(&0) && offsets.last() == Some(&(data.len() as u64));
+        if offsets.len() != ids.len() + 1 || !ends_at_data || offsets.windows(2).any(|w| w[0] > w[1]) {
+            return Err(Error::format("the vocabulary's offsets do not fit its data"));
+        }
+        if ids.len() >= u32::MAX as usize / 4 {
+            return Err(Error::format(format!("a vocabulary of {} entries is too large", ids.len())));
+        }
+        if let Some(pair) = ids.windows(2).find(|w| w[0] >= w[1]) {
+            return Err(Error::format(format!("the id {} is given to two entries or out of order", pair[1])));
+        }
+        let mut vocab = Self { table: IndexTable::with_capacity(ids.len()), data, offsets, ids };
+        for token in 0..vocab.len() as Token {
+            let piece = vocab.piece(token);
+            if piece.is_empty() {
+                return Err(Error::format(format!("the entry with id {} is empty", vocab.id(token))));
+            }
+            if let Some(first) = vocab.find(piece) {
+                return Err(Error::format(format!(
+                    "{} is an entry twice, with the ids {} and {}",
+                    show(piece),
+                    vocab.id(first),
+                    vocab.id(token)
+                )));
+            }
+            let hash = hash(piece);
+            vocab.table.insert(hash, token, |_| 0);
+        }
+        Ok(vocab)
+    }
+
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    #[inline]
+    pub fn piece(&self, token: Token) -> &[u8] {
+        &self.data[self.offsets[token as usize] as usize..self.offsets[token as usize + 1] as usize]
+    }
+
+    #[inline]
+    pub fn piece_len(&self, token: Token) -> usize {
+        (self.offsets[token as usize + 1] - self.offsets[token as usize]) as usize
+    }
+
+    #[inline]
+    pub fn id(&self, token: Token) -> u32 {
+        self.ids[token as usize]
+    }
+
+    #[inline]
+    pub fn find(&self, piece: &[u8]) -> Option<Token> {
+        self.table.find(hash(piece), |token| self.piece(token) == piece)
+    }
+
+    pub fn token_of_id(&self, id: u32) -> Option<Token> {
+        // Ids without holes, which most vocabularies have, are their own index.
+        if self.ids.get(id as usize) == Some(&id) {
+            return Some(id);
+        }
+        self.ids.binary_search(&id).ok().map(|at| at as Token)
+    }
+}

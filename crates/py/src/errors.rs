@@ -1,0 +1,93 @@
+//! The one place where an error of the core becomes a Python exception, and where no panic gets through.
+
+use std::cell::Cell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use subword_core::pipeline::Stop;
+use subword_core::{Error, Kind, Result};
+
+/// Turns a result of the core into one of Python.
+pub trait Checked<T> {
+    fn checked(self) -> PyResult<T>;
+}
+
+impl<T> Checked<T> for Result<T> {
+    fn checked(self) -> PyResult<T> {
+        self.map_err(to_python)
+    }
+}
+
+fn to_python(error: Error) -> PyErr {
+    let class = match error.kind {
+        Kind::Value => "SubwordValueError",
+        Kind::Format => "FormatError",
+        Kind::SpecialToken => "SpecialTokenError",
+        Kind::UnknownToken => "UnknownTokenError",
+        Kind::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
+    };
+    raise(class, error.message)
+}
+
+/// An exception of `subword.errors`.
+pub fn raise(class: &str, message: String) -> PyErr {
+    Python::attach(|py| {
+        let class = py.import("subword.errors").and_then(|module| module.getattr(class));
+        match class.and_then(|class| class.cast_into::<PyType>().map_err(PyErr::from)) {
+            Ok(class) => PyErr::from_type(class, message),
+            Err(error) => error,
+        }
+    })
+}
+
+/// How often Python is asked for pending signals.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs `work` without the GIL. It may ask the `Stop` it is given whether Ctrl-C was pressed; what a signal handler
+/// raised is raised. A panic becomes an `InternalError`.
+pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stop<'_>) -> Result<T> + Send) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        let asker =
+            Asker { last: Cell::new(Instant::now()), raised: Cell::new(None), thread: std::thread::current().id() };
+        let stop = || asker.stop();
+        let result = catch_unwind(AssertUnwindSafe(|| work(&stop)));
+        (result, asker.raised.take())
+    });
+    match outcome {
+        (_, Some(raised)) => Err(raised),
+        (Ok(result), None) => result.checked(),
+        (Err(panic), None) => {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(raise("InternalError", format!("a defect in subword's core: {message}. Please report it")))
+        }
+    }
+}
+
+/// Asks Python for signals, on the calling thread only and not too often.
+struct Asker {
+    last: Cell<Instant>,
+    raised: Cell<Option<PyErr>>,
+    thread: std::thread::ThreadId,
+}
+
+// `Stop` is shared with worker threads by type, but only the calling thread touches the cells: see `stop`.
+unsafe impl Sync for Asker {}
+
+impl Asker {
+    fn stop(&self) -> bool {
+        if std::thread::current().id() != self.thread || self.last.get().elapsed() < ASK_EVERY {
+            return false;
+        }
+        self.last.set(Instant::now());
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => false,
+            Err(error) => {
+                self.raised.set(Some(error));
+                true
+            }
+        }
+    }
+}

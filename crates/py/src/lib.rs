@@ -1,0 +1,406 @@
+//! `subword._core`: signatures, GIL release, one error mapping. What things mean stands in `crates/core`; what they
+//! are for, in the Python package.
+
+mod errors;
+mod text;
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use errors::{interruptible, Checked};
+use subword_core as core;
+use subword_core::bpe::learn::TieRule;
+use subword_core::bpe::Priority;
+use subword_core::extra::{Extra, Kind};
+use subword_core::limit::Side;
+use subword_core::vocab::Vocab;
+use text::{ids_of, Text, Texts};
+
+/// A row of `extra`: id, content, kind, single_word, lstrip, rstrip, normalized.
+type ExtraRow = (u32, String, String, bool, bool, bool, bool);
+
+fn extras(rows: Vec<ExtraRow>) -> PyResult<Vec<Extra>> {
+    let extra = |(id, content, kind, single_word, lstrip, rstrip, normalized): ExtraRow| {
+        let kind = match kind.as_str() {
+            "special" => Kind::Special,
+            "added" => Kind::Added,
+            "unmatchable" => Kind::Unmatchable,
+            _ => return Err(core::Error::format(format!("unknown kind of extra token: {kind:?}"))),
+        };
+        Ok(Extra { id, content: content.into_bytes(), kind, single_word, lstrip, rstrip, normalized })
+    };
+    rows.into_iter().map(extra).collect::<core::Result<_>>().checked()
+}
+
+#[pyfunction]
+fn unicode_ranges(name: &str, unicode: &str) -> PyResult<Vec<(u32, u32)>> {
+    core::unicode::ranges(name, unicode).map(<[_]>::to_vec).checked()
+}
+
+#[pyfunction]
+fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
+    core::normalize::Form::new(form, unicode).map(|form| form.apply(text)).checked()
+}
+
+#[pyclass(frozen, module = "subword._core")]
+struct Policy(core::extra::Policy);
+
+#[pyclass(frozen, module = "subword._core")]
+struct Engine {
+    engine: core::engine::Engine,
+    #[pyo3(get)]
+    default_policy: Py<Policy>,
+    #[pyo3(get)]
+    ordinary_policy: Py<Policy>,
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        stages: Vec<Vec<String>>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        merges: PyReadonlyArray2<'_, u32>,
+        priority: &str,
+        ignore_merges: bool,
+        extra: Vec<ExtraRow>,
+        template: (Vec<u32>, Vec<u32>),
+    ) -> PyResult<Self> {
+        let priority = match priority {
+            "merges" => {
+                let merges = merges.as_array();
+                Priority::Merges(merges.rows().into_iter().map(|row| (row[0], row[1])).collect())
+            }
+            "rank" => Priority::Rank,
+            _ => return Err(core::Error::format(format!("unknown priority {priority:?}"))).checked(),
+        };
+        let (pieces, extras) = (pieces.to_vec(), extras(extra)?);
+        let (offsets, ids) = (offsets.as_array().to_vec(), ids.as_array().to_vec());
+        let (engine, default, ordinary) = interruptible(py, |_| {
+            let vocab = Vocab::new(pieces, offsets, ids)?;
+            let engine = core::engine::Engine::new(&stages, vocab, priority, ignore_merges, extras, template)?;
+            let default = engine.default_policy()?;
+            let ordinary = engine.ordinary_policy()?;
+            Ok((engine, default, ordinary))
+        })?;
+        let (default_policy, ordinary_policy) = (Py::new(py, Policy(default))?, Py::new(py, Policy(ordinary))?);
+        Ok(Self { engine, default_policy, ordinary_policy })
+    }
+
+    #[getter]
+    fn n_vocab(&self) -> usize {
+        self.engine.n_vocab()
+    }
+
+    fn plan(&self) -> Vec<(String, String, String)> {
+        self.engine.plan()
+    }
+
+    fn policy(&self, allowed: Vec<String>, disallowed: Vec<String>) -> PyResult<Policy> {
+        self.engine.policy(&allowed, disallowed).checked().map(Policy)
+    }
+
+    fn encode(&self, py: Python<'_>, text: Text<'_>, policy: &Policy, add_special_tokens: bool) -> PyResult<Vec<u32>> {
+        self.encode_ids(py, &text, policy, add_special_tokens)
+    }
+
+    fn encode_to_numpy<'py>(
+        &self,
+        py: Python<'py>,
+        text: Text<'py>,
+        policy: &Policy,
+        add_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        Ok(self.encode_ids(py, &text, policy, add_special_tokens)?.into_pyarray(py))
+    }
+
+    fn encode_batch(
+        &self,
+        py: Python<'_>,
+        texts: Texts<'_>,
+        policy: &Policy,
+        add_special_tokens: bool,
+        threads: usize,
+    ) -> PyResult<Vec<Vec<u32>>> {
+        let (ids, lengths) = self.batch_ids(py, &texts, policy, add_special_tokens, threads)?;
+        let mut rest = &ids[..];
+        let mut take = |length| {
+            let (head, tail) = rest.split_at(length);
+            rest = tail;
+            head.to_vec()
+        };
+        Ok(lengths.into_iter().map(&mut take).collect())
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn encode_batch_to_numpy<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Texts<'py>,
+        policy: &Policy,
+        add_special_tokens: bool,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u64>>)> {
+        let (ids, lengths) = self.batch_ids(py, &texts, policy, add_special_tokens, threads)?;
+        let mut offsets = Vec::with_capacity(lengths.len() + 1);
+        offsets.push(0);
+        offsets.extend(lengths.iter().scan(0u64, |end, &length| {
+            *end += length as u64;
+            Some(*end)
+        }));
+        Ok((ids.into_pyarray(py), offsets.into_pyarray(py)))
+    }
+
+    fn count(&self, py: Python<'_>, text: Text<'_>, policy: &Policy, add_special_tokens: bool) -> PyResult<usize> {
+        let bytes = text.bytes();
+        interruptible(py, |stop| self.engine.count(bytes, &policy.0, add_special_tokens, stop))
+    }
+
+    fn count_batch(
+        &self,
+        py: Python<'_>,
+        texts: Texts<'_>,
+        policy: &Policy,
+        add_special_tokens: bool,
+        threads: usize,
+    ) -> PyResult<Vec<usize>> {
+        let bytes = texts.bytes();
+        interruptible(py, |stop| self.engine.count_batch(&bytes, &policy.0, add_special_tokens, threads, stop))
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn encode_with_spans<'py>(
+        &self,
+        py: Python<'py>,
+        text: Text<'py>,
+        policy: &Policy,
+        add_special_tokens: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<u64>>)> {
+        let bytes = text.bytes();
+        let spans =
+            interruptible(py, |stop| self.engine.encode_with_spans(bytes, &policy.0, add_special_tokens, stop))?;
+        let chars = spans.chars.iter().map(|&(start, end)| (text.char_index(start), text.char_index(end))).collect();
+        Ok((spans.ids.into_pyarray(py), pairs(py, spans.bytes)?, pairs(py, chars)?))
+    }
+
+    fn split(&self, py: Python<'_>, text: Text<'_>, policy: &Policy) -> PyResult<Vec<(usize, usize)>> {
+        let bytes = text.bytes();
+        interruptible(py, |stop| self.engine.split(bytes, &policy.0, stop))
+    }
+
+    fn find_special(&self, py: Python<'_>, text: Text<'_>) -> PyResult<Vec<(usize, usize, u32)>> {
+        let bytes = text.bytes();
+        let found = interruptible(py, |_| self.engine.find_special(bytes))?;
+        Ok(found.into_iter().map(|(a, b, id)| (text.char_index(a), text.char_index(b), id)).collect())
+    }
+
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        text: Text<'_>,
+        n: usize,
+        side: &str,
+        policy: &Policy,
+        add_special_tokens: bool,
+    ) -> PyResult<(usize, usize)> {
+        let side = match side {
+            "right" => Side::Right,
+            "left" => Side::Left,
+            _ => return Err(core::Error::value(format!("side must be \"right\" or \"left\", not {side:?}"))).checked(),
+        };
+        let bytes = text.bytes();
+        let span = interruptible(py, |stop| self.engine.truncate(bytes, n, side, &policy.0, add_special_tokens, stop))?;
+        Ok(text.native_spans(&[span])[0])
+    }
+
+    fn chunk(
+        &self,
+        py: Python<'_>,
+        text: Text<'_>,
+        max_tokens: usize,
+        overlap: usize,
+        policy: &Policy,
+        add_special_tokens: bool,
+    ) -> PyResult<Vec<(usize, usize, usize)>> {
+        let bytes = text.bytes();
+        let chunks = interruptible(py, |stop| {
+            self.engine.chunk(bytes, max_tokens, overlap, &policy.0, add_special_tokens, stop)
+        })?;
+        let spans: Vec<_> = chunks.iter().map(|&(start, end, _)| (start, end)).collect();
+        let counts = chunks.iter().map(|chunk| chunk.2);
+        Ok(text.native_spans(&spans).into_iter().zip(counts).map(|((a, b), count)| (a, b, count)).collect())
+    }
+
+    fn decode_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        skip_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let ids = ids_of(ids)?;
+        let bytes = interruptible(py, |_| self.engine.decode(&ids, skip_special_tokens))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn decode_bytes_batch<'py>(
+        &self,
+        py: Python<'py>,
+        batch: Vec<Bound<'py, PyAny>>,
+        skip_special_tokens: bool,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let batch = batch.iter().map(ids_of).collect::<PyResult<Vec<_>>>()?;
+        let decoded = interruptible(py, |stop| self.engine.decode_batch(&batch, skip_special_tokens, threads, stop))?;
+        Ok(decoded.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let id = text::id_of(id, None)?;
+        Ok(PyBytes::new(py, self.engine.token_bytes(id).checked()?))
+    }
+
+    fn token_id(&self, token: &[u8]) -> Option<u32> {
+        self.engine.token_id(token)
+    }
+}
+
+impl Engine {
+    fn encode_ids(&self, py: Python<'_>, text: &Text<'_>, policy: &Policy, special: bool) -> PyResult<Vec<u32>> {
+        let bytes = text.bytes();
+        interruptible(py, |stop| {
+            let mut ids = Vec::with_capacity(bytes.len() / 3 + 8);
+            self.engine.encode(bytes, &policy.0, special, stop, &mut ids)?;
+            Ok(ids)
+        })
+    }
+
+    fn batch_ids(
+        &self,
+        py: Python<'_>,
+        texts: &Texts<'_>,
+        policy: &Policy,
+        special: bool,
+        threads: usize,
+    ) -> PyResult<(Vec<u32>, Vec<usize>)> {
+        let bytes = texts.bytes();
+        interruptible(py, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+    }
+}
+
+/// Pairs as an array of shape (n, 2).
+fn pairs(py: Python<'_>, pairs: Vec<(usize, usize)>) -> PyResult<Bound<'_, PyArray2<u64>>> {
+    let len = pairs.len();
+    let flat: Vec<u64> = pairs.into_iter().flat_map(|(a, b)| [a as u64, b as u64]).collect();
+    flat.into_pyarray(py).reshape([len, 2])
+}
+
+#[pyclass(module = "subword._core")]
+struct PieceCounter(core::count::PieceCounter);
+
+#[pymethods]
+impl PieceCounter {
+    #[new]
+    fn new(stages: Vec<Vec<String>>, extra: Vec<ExtraRow>) -> PyResult<Self> {
+        core::count::PieceCounter::new(&stages, extras(extra)?).checked().map(Self)
+    }
+
+    fn feed(&mut self, py: Python<'_>, texts: Texts<'_>, threads: usize) -> PyResult<()> {
+        let bytes = texts.bytes();
+        let counter = &mut self.0;
+        interruptible(py, |stop| counter.feed(&bytes, threads, stop))
+    }
+
+    fn add(&mut self, piece: &[u8], count: u64) -> PyResult<()> {
+        self.0.add(piece, count).checked()
+    }
+
+    #[getter]
+    fn texts(&self) -> u64 {
+        self.0.texts
+    }
+
+    #[getter]
+    fn text_bytes(&self) -> u64 {
+        self.0.text_bytes
+    }
+
+    #[getter]
+    fn distinct(&mut self) -> PyResult<usize> {
+        self.0.distinct().checked()
+    }
+
+    #[getter]
+    fn total(&self) -> u64 {
+        self.0.total()
+    }
+
+    fn items<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
+        let items = self.0.items().checked()?;
+        Ok(items.into_iter().map(|(piece, count)| (PyBytes::new(py, piece), count)).collect())
+    }
+
+    fn learn_bpe<'py>(
+        &mut self,
+        py: Python<'py>,
+        merges: usize,
+        byte_order: &[u8],
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>)> {
+        let tie_rule = TieRule::new(tie_rule).checked()?;
+        let byte_ids = byte_ids(byte_order).checked()?;
+        let progress = (!progress.is_none()).then(|| progress.clone().unbind());
+        let counter = &mut self.0;
+        let mut raised = None;
+        let learned = interruptible(py, |stop| {
+            counter.learn_bpe(merges, &byte_ids, tie_rule, &mut |done| {
+                let told = match &progress {
+                    Some(progress) => Python::attach(|py| progress.call1(py, (done,)).map(drop)),
+                    None => Ok(()),
+                };
+                match told {
+                    Err(error) => {
+                        raised = Some(error);
+                        Err(core::Error::interrupted())
+                    }
+                    Ok(()) if stop() => Err(core::Error::interrupted()),
+                    Ok(()) => Ok(()),
+                }
+            })
+        });
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        let learned = learned?;
+        let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
+        let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
+        Ok((merges, learned.counts.into_pyarray(py)))
+    }
+}
+
+/// The id of each byte, from all bytes in the order of their ids.
+fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
+    let mut ids = [u32::MAX; 256];
+    for (id, &byte) in byte_order.iter().enumerate() {
+        ids[byte as usize] = id as u32;
+    }
+    if byte_order.len() != 256 || ids.contains(&u32::MAX) {
+        return Err(core::Error::value("the byte order must hold each of the 256 bytes once"));
+    }
+    Ok(ids)
+}
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::{normalize, unicode_ranges, Engine, PieceCounter, Policy};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,43 @@
+"""Write docs/cli.md from the help of each command: `python docs/generate_cli.py`. A test says when it is due."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).with_name("cli.md")
+
+HEAD = """# The command line
+
+<!-- Written by docs/generate_cli.py from the help of each command; edit the help, not this page. -->
+
+`subword COMMAND`, or `python -m subword COMMAND` where the command is not on the search path.
+"""
+
+
+def help_of(*command: str) -> str:
+    """What `subword COMMAND --help` prints, 100 columns wide."""
+    environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "subword", *command, "--help"],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment,
+        check=True,
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+
+
+def page() -> str:
+    from subword.cli import COMMANDS
+
+    parts = [HEAD, f"```text\n{help_of()}\n```"]
+    for name in COMMANDS:
+        parts += [f"## subword {name}", f"```text\n{help_of(name)}\n```"]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,1 @@
+"""Byte-pair encoding: `reference` is the algorithm in plain Python, one step a line."""

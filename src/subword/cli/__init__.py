@@ -1,0 +1,140 @@
+"""The command line: `subword COMMAND …`. One file a command; each parses, calls the package, and renders.
+
+To add a command: one file here and one row in `COMMANDS`. What goes wrong is raised, and told in one place: `main`.
+
+Exit codes: 0 done; 1 a tokenizer, a file or a text cannot be used; 2 the command line cannot be used; 130 Ctrl-C;
+141 whoever read the output stopped reading (what a shell reports of other programs too).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from .. import SubwordError, __version__
+from ..errors import SpecialTokenError
+from .common import UsageError, one_line
+from .count import count
+from .decode import decode
+from .encode import encode
+from .info import info
+from .show import show
+from .train import train
+
+COMMANDS = {command.__name__: command for command in (train, encode, decode, count, show, info)}
+
+OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+ClickError: Any = typer.BadParameter.__mro__[2]
+"""ClickException: of the click that is installed, or of the one that newer versions of typer bring along."""
+
+SPECIAL_ADVICE = (
+    "  --ordinary            to take it as plain text",
+    "  --allow-special NAME  to take it as the special token",
+)
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS.values():
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"subword {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def overview(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train, run and explain subword tokenizers.
+
+    \b
+    A first round:
+      subword train corpus/ --vocab-size 32k --out tokenizer.json
+      subword info tokenizer.json
+      subword show tokenizer.json "How is this cut?"
+      subword count tokenizer.json book.txt
+      subword encode tokenizer.json book.txt > ids.txt
+      subword decode tokenizer.json ids.txt
+
+    FILES are text files, .jsonl files (a text a line, in a field), either of them as .gz or .zst; folders, globs; or
+    - for standard input. `subword COMMAND --help` has the options and examples of a command.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. With SUBWORD_DEBUG=1, errors show where they come from."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    _survive_any_encoding()
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print(f"warning: {one_line(message)}", file=sys.stderr)
+            code = _run(args or ["--help"])
+            sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
+            return code if args else USAGE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the very end
+            return BROKEN_PIPE
+        if os.environ.get("SUBWORD_DEBUG", "0") not in ("", "0"):
+            raise
+        code, message, advice = _explain(error)
+        print("\n".join((f"error: {message}", *advice)), file=sys.stderr)
+        return code
+
+
+def _run(args: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("subword", args) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return OK
+
+
+def _explain(error: Exception) -> tuple[int, str, list[str]]:
+    """The exit code for an error, what it says, and what to do about it."""
+    if isinstance(error, UsageError):
+        return USAGE, str(error), []
+    if isinstance(error, ClickError):
+        context = getattr(error, "ctx", None)
+        help_line = [f"See `{context.command_path} --help`."] if context else []
+        return USAGE, one_line(error.format_message()), help_line
+    if isinstance(error, SpecialTokenError):
+        return FAILURE, one_line(error), list(SPECIAL_ADVICE)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return FAILURE, where + one_line(error.strerror or error), []
+    if isinstance(error, SubwordError):
+        return FAILURE, one_line(error), []
+    if isinstance(error, MemoryError):
+        return FAILURE, "not enough memory", []
+    advice = "This is a defect of subword. SUBWORD_DEBUG=1 shows where it is; please report it."
+    return FAILURE, f"{type(error).__name__}: {one_line(error)}", [advice]
+
+
+def _survive_any_encoding() -> None:
+    """A character that the terminal's encoding lacks becomes an escape, not an error in the middle of the output."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

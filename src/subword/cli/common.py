@@ -1,0 +1,283 @@
+"""What commands share: arguments, inputs, the special-token policy, output, progress."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+import subword
+
+from ..corpus import Document, find_files, read_documents, size_on_disk
+from ..spec import MatchTokens, Normalize, Split
+
+
+class UsageError(Exception):
+    """A command line that cannot be used; the message says why."""
+
+
+# ======================== arguments ========================
+
+StdinFormat: TypeAlias = Literal["text", "jsonl"]
+
+TokenizerArg = Annotated[str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file.", show_default=False)]
+FilesArg = Annotated[
+    list[str] | None, typer.Argument(metavar="[FILES]...", help="Files, folders, globs, -.", show_default=False)
+]
+TextOpt = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="This text, instead of files.")]
+FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The field of .jsonl lines with the text.")]
+StdinOpt = Annotated[StdinFormat, typer.Option("--stdin-format", metavar="text|jsonl", help="What standard input is.")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllowOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-special",
+        metavar="NAME",
+        help="Take this special token from text; may be repeated; `all` for all. Others are refused.",
+        show_default=False,
+    ),
+]
+OrdinaryOpt = Annotated[bool, typer.Option("--ordinary", help="Take what looks like a special token as plain text.")]
+BothEndsOpt = Annotated[
+    bool, typer.Option("--add-special-tokens", help="Add the tokens that the tokenizer puts around a text.")
+]
+ThreadsOpt = Annotated[
+    int | None, typer.Option("--threads", metavar="N", min=1, help="How many threads; all processors if not given.")
+]
+ForceOpt = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
+
+
+def parse_size(text: str) -> int:
+    """A number as people write it: `32000`, `32_000`, `32,000`, `32k` (k is 1,000; m is 1,000,000).
+
+    >>> parse_size("32k"), parse_size("1.5K"), parse_size("100_000")
+    (32000, 1500, 100000)
+    """
+    match = re.fullmatch(r"(\d[\d_,]*)(?:\.(\d+))?([km]?)", text.strip().lower())
+    if match:
+        digits, decimals, unit = match.groups(default="")
+        zeros = {"": 0, "k": 3, "m": 6}[unit] - len(decimals)
+        if zeros >= 0:
+            return int(re.sub("[_,]", "", digits) + decimals) * 10**zeros
+    raise typer.BadParameter(f"{text!r} is not a size; write 32000, 32_000 or 32k")
+
+
+# ======================== inputs ========================
+
+
+class Input:
+    """The texts that a command works on: `--text`, files, or standard input."""
+
+    def __init__(
+        self, files: Sequence[str] | None, text: str | None, field: str = "text", stdin: StdinFormat = "text"
+    ) -> None:
+        if text is not None and files:
+            raise UsageError("give --text or files, not both")
+        if text is None and not files:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise UsageError("no text: give files, --text, or pipe a text in (- reads what you type)")
+            files = ["-"]
+        self.text = text
+        try:
+            self.files = find_files(files or ())
+        except subword.SubwordOSError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            advice = 'for text on the command line there is --text "…"'
+            raise subword.SubwordValueError(f"{error.filename or repr('')}: no such file; {advice}") from error
+        self.field = field
+        self.stdin = stdin
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes reading will consume, if that is known."""
+        return size_on_disk(self.files)
+
+    def documents(self, whole: bool, on_bytes: Callable[[int], None] | None = None) -> Iterator[Document]:
+        if self.text is not None:
+            yield Document(Path("--text"), None, iter((self.text.encode("utf-8", "surrogateescape"),)))
+        yield from read_documents(self.files, self.field, on_bytes, whole=whole, stdin=self.stdin)
+
+
+Batch: TypeAlias = list[tuple[Document, "bytes | None"]]
+
+
+def batches(documents: Iterator[Document], size: int = 8 << 20) -> Iterator[Batch]:
+    """Parts of texts, a few MB together: `(document, part)`, and `(document, None)` where a document ends."""
+    batch: Batch = []
+    held = 0
+    for document in documents:
+        for part in document.parts:
+            batch.append((document, part))
+            held += len(part) + 100
+            if held >= size:
+                yield batch
+                batch, held = [], 0
+        batch.append((document, None))
+    yield batch
+
+
+def must_stay_whole(tok: subword.Tokenizer) -> bool:
+    """Whether cutting a text at newlines, as `corpus` does with long ones, could change its ids."""
+    return not (
+        all(
+            isinstance(stage, MatchTokens)
+            or (isinstance(stage, Split) and stage.pattern != "none")
+            # The other forms turn some characters into ones with a space or a slash.
+            or (isinstance(stage, Normalize) and stage.form in ("NFC", "NFD"))
+            for stage in tok.spec.stages
+        )
+        and any(isinstance(stage, Split) for stage in tok.spec.stages)
+        and not any(
+            token.lstrip or token.rstrip or "\n" in token.content or "\r" in token.content for token in tok.spec.extra
+        )
+    )
+
+
+def policy(tok: subword.Tokenizer, allow: Sequence[str] | None, ordinary: bool) -> dict[str, Any]:
+    """The arguments for `encode` and its kin that `--allow-special` and `--ordinary` mean."""
+    if ordinary and allow:
+        raise UsageError("give --ordinary or --allow-special, not both")
+    if ordinary:
+        return {"allowed_special": set(), "disallowed_special": ()}
+    names = set(allow or ())
+    if "all" in names:
+        return {"allowed_special": "all"}
+    for name in sorted(names - tok.special_tokens.keys()):
+        known = ", ".join(tok.special_tokens) or "none"
+        raise UsageError(f"the tokenizer has no special token {name!r}; it has: {known}")
+    return {"allowed_special": names}
+
+
+# ======================== output ========================
+
+
+def one_line(message: object) -> str:
+    """A message without the line breaks and blank lines that layout put into it."""
+    return " ".join(str(message).split())
+
+
+def console() -> Console:
+    """Standard output through rich, without guessing what to colour."""
+    return _Console(highlight=False, markup=False, emoji=False)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with 1; `main` deals with it
+
+
+def print_card(rows: Sequence[tuple[str, str]]) -> None:
+    """Names and what they name, in two columns; folded to the width of a terminal, never through a pipe."""
+    if sys.stdout.isatty():
+        card = Table.grid(padding=(0, 2))
+        card.add_column(style="bold")
+        card.add_column(overflow="fold")
+        for name, value in rows:
+            card.add_row(name, Text(value))
+        console().print(card)
+        return
+    width = max(len(name) for name, _ in rows) + 2
+    for name, value in rows:
+        print(name.ljust(width) + value.replace("\n", "\n" + " " * width))
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON on standard output."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not utf8))
+
+
+def print_tsv(*cells: object) -> None:
+    print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+
+
+def check_out(path: Path, force: bool) -> None:
+    """Refuse an output file that could not be written at the end of the work, before it begins."""
+    if not path.parent.is_dir():
+        raise subword.SubwordValueError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not path.is_file():
+        raise subword.SubwordValueError(f"{path}: not a file that can be replaced")
+    if path.exists() and not force:
+        raise subword.SubwordValueError(f"{path} exists; --force replaces it")
+    if not os.access(path.parent, os.W_OK):
+        raise subword.SubwordValueError(f"{path.parent}: no permission to write into this folder")
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears under its name when it is complete, or not at all."""
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# ======================== progress ========================
+
+Report: TypeAlias = Callable[[str, int, "int | None"], None]
+
+STAGES = {"count": ("counting", True), "learn": ("learning merges", False), "encode": ("encoding", True)}
+"""What the stages of long work are called, and whether they count bytes."""
+
+
+class _Amount(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        done, total = int(task.completed), None if task.total is None else int(task.total)
+        if task.fields["bytes"]:
+            return Text(f"{done / 1e6:,.1f}" + (f" of {total / 1e6:,.1f} MB" if total is not None else " MB"))
+        return Text(f"{done:,}" + (f" of {total:,}" if total is not None else ""))
+
+
+@contextmanager
+def progress(show: bool = True) -> Iterator[Report | None]:
+    """Progress bars on standard error: a function to report `(stage, done, total)` to, or None without a terminal."""
+    if not (show and sys.stderr.isatty()):
+        yield None
+        return
+    bars = Progress(
+        TextColumn("{task.description}"), BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    tasks: dict[str, Any] = {}
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        if stage not in tasks:
+            name, in_bytes = STAGES.get(stage, (stage, False))
+            tasks[stage] = bars.add_task(name, total=total, bytes=in_bytes)
+        bars.update(tasks[stage], completed=done, total=total)
+
+    with bars:
+        yield report
+
+
+@contextmanager
+def ticking(stage: str, total: int | None, report: Report | None) -> Iterator[Callable[[int], None] | None]:
+    """A function that adds to what is done of a stage, for reporting it; None where nothing is reported."""
+    done = 0
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        if report is not None:
+            report(stage, done, total)
+
+    yield None if report is None else tick

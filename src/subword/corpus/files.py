@@ -1,0 +1,230 @@
+"""Which files are meant, and the bytes in them.
+
+`find_files` turns what people write (files, folders, globs, `-`) into a list of paths in a fixed order; `read_blocks`
+yields what such a file holds, decompressed on the way, without ever holding much of it.
+
+To read another kind of compression, add a row to `DECOMPRESSORS`.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from ..errors import FormatError, SubwordOSError, SubwordValueError
+
+STDIN = Path("-")
+"""What stands for standard input in a list of files."""
+
+READ_SIZE = 1 << 20
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+OnBytes: TypeAlias = Callable[[int], None]
+
+
+class Source(Protocol):
+    """A file as the decompressors need it."""
+
+    def read(self, size: int = -1, /) -> bytes | None: ...
+
+
+# ======================== which files ========================
+
+
+def find_files(paths: Iterable[PathLike]) -> list[Path]:
+    """The files that `paths` mean, in the order given: files, folders, globs and `-` for standard input.
+
+    Folders are walked in the order of names, links followed; names that start with a dot are skipped, in folders and
+    by globs. A path that exists is taken as it is, even if it looks like a glob.
+
+    Raises:
+        SubwordOSError: there is no such file.
+        SubwordValueError: a folder or a glob that gives no file.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return [file for path in paths for file in _expand(os.fspath(path))]
+
+
+def size_on_disk(files: Iterable[Path]) -> int | None:
+    """How many bytes reading `files` will consume, or None where that cannot be known (standard input, a pipe)."""
+    total = 0
+    for file in files:
+        if file == STDIN or not file.is_file():
+            return None
+        total += file.stat().st_size
+    return total
+
+
+def name_of(path: Path) -> str:
+    """How messages and tables call a file."""
+    return "standard input" if path == STDIN else str(path)
+
+
+def _expand(path: str) -> list[Path]:
+    if path == "-":
+        return [STDIN]
+    if os.path.isdir(path):
+        return _files_in(path) or _nothing(f"{path}: no file in this folder")
+    if os.path.lexists(path):
+        # A file in this folder that is called "-" must not turn into standard input.
+        return [Path.cwd() / "-" if Path(path) == STDIN else Path(path)]
+    if glob.has_magic(path):
+        found: dict[Path, None] = {}
+        for match in sorted(glob.glob(path, recursive=True)):
+            found.update(dict.fromkeys(_files_in(match) if os.path.isdir(match) else [Path(match)]))
+        return list(found) or _nothing(f"{path}: no file matches")
+    raise SubwordOSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def _files_in(folder: str, above: tuple[str, ...] = ()) -> list[Path]:
+    here = os.path.realpath(folder)
+    if here in above:  # a link to a folder that we are in
+        return []
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise _os_error(error, folder) from error
+    files: list[Path] = []
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            files += _files_in(entry.path, (*above, here))
+        else:
+            files.append(Path(entry.path))
+    return files
+
+
+def _nothing(message: str) -> list[Path]:
+    raise SubwordValueError(message)
+
+
+# ======================== what is in them ========================
+
+
+def read_blocks(path: Path, on_bytes: OnBytes | None = None) -> Iterator[bytes]:
+    """The content of a file, decompressed, in blocks of any size. `on_bytes(n)`: `n` more bytes of the file were read.
+
+    Raises:
+        SubwordOSError: the file cannot be read.
+        FormatError: it is not what its name says, is cut off or damaged, or is a known kind of file that is not text.
+    """
+    decompress = DECOMPRESSORS.get(path.suffix.lower(), _as_it_is)
+    try:
+        with _open(path) as file:
+            yield from _refuse_foreign(path, decompress(_Counted(file, on_bytes)))
+    except (_DamagedError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FormatError(f"{name_of(path)}: damaged {path.suffix} file: {error}") from error
+    except OSError as error:
+        raise _os_error(error, path) from error
+
+
+class _DamagedError(Exception):
+    """A compressed file that cannot be decompressed; the message says why."""
+
+
+class _Counted:
+    """A file that tells how much was read from it."""
+
+    def __init__(self, file: Source, on_bytes: OnBytes | None) -> None:
+        self._file = file
+        self._on_bytes = on_bytes
+
+    def read(self, size: int = -1, /) -> bytes:
+        block = self._file.read(size) or b""
+        if self._on_bytes is not None and block:
+            self._on_bytes(len(block))
+        return block
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Source]:
+    if path != STDIN:
+        with open(path, "rb", buffering=0) as file:
+            yield file
+    elif sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed")
+    else:
+        yield sys.stdin.buffer
+
+
+def _as_it_is(source: Source) -> Iterator[bytes]:
+    while block := source.read(READ_SIZE):
+        yield block
+
+
+def _gunzip(source: Source) -> Iterator[bytes]:
+    """Gzip, of one member or several."""
+    with gzip.GzipFile(fileobj=source, mode="rb") as file:  # type: ignore[call-overload]
+        empty = True
+        while block := file.read(READ_SIZE):
+            empty = False
+            yield block
+        if empty and file.mtime is None:  # not even a header: GzipFile takes it for an empty text
+            raise _DamagedError("it has no content, not even a header")
+
+
+def _unzstd(source: Source) -> Iterator[bytes]:
+    """Zstandard, of one frame or several.
+
+    The bytes go in by small portions: one can come out sixty thousand times larger. (`stream_reader` would bound
+    that itself, but does not tell a file that was cut off from one that is complete.)
+    """
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)  # what `zstd --long=31` writes
+    frame = None
+    empty = True
+    try:
+        while block := source.read(2048):
+            empty = False
+            while block:
+                frame = frame or decompressor.decompressobj()
+                yield frame.decompress(block)
+                block = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    except zstandard.ZstdError as error:
+        raise _DamagedError(str(error)) from error
+    if frame is not None or empty:
+        raise _DamagedError("it ends too early")
+
+
+DECOMPRESSORS: dict[str, Callable[[Source], Iterator[bytes]]] = {".gz": _gunzip, ".zst": _unzstd}
+
+FOREIGN: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
+    ((b"\xff\xfe", b"\xfe\xff"), "UTF-16 or UTF-32", "convert it to UTF-8 first"),
+    ((b"\x1f\x8b\x08",), "gzip", "its name must end in .gz"),
+    ((b"\x28\xb5\x2f\xfd",), "Zstandard", "its name must end in .zst"),
+    ((b"BZh", b"\xfd7zXZ\0"), "bzip2 or xz", "decompress it first, or pipe it in"),
+    ((b"PAR1",), "Parquet", "write its text column as .jsonl first"),
+    ((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"SQLite format 3\0"), "a zip, PDF, PNG or SQLite file", "extract its text"),
+)
+"""How files begin that are surely no UTF-8 text, what they are, and what to do about it."""
+
+
+def _refuse_foreign(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """`blocks`, unless they begin as no text does: learned or encoded as text, such a file gives silent nonsense."""
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= 16:
+            break
+    for starts, kind, advice in FOREIGN:
+        if head.startswith(starts):
+            raise FormatError(f"{name_of(path)}: not text but {kind}: {advice}")
+    if head:
+        yield head
+    yield from blocks
+
+
+def _os_error(error: OSError, path: PathLike) -> SubwordOSError:
+    return SubwordOSError(error.errno, error.strerror or str(error), os.fspath(path))

@@ -1,0 +1,143 @@
+"""Texts, from files.
+
+A `.jsonl` or `.ndjson` file holds one JSON object a line, each with a text in one of its fields; any other file is
+one text. Either may be compressed (`.gz`, `.zst`). Texts are bytes: what is in a file is passed on as it is, a byte
+order mark and ill-formed UTF-8 included.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError
+from .cutting import BLOCK, cut, may_span_a_cut
+from .files import DECOMPRESSORS, STDIN, OnBytes, name_of, read_blocks
+
+JSON_LINES = (".jsonl", ".ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text: where it comes from, and its parts, to be read once and before the next document is asked for."""
+
+    path: Path
+    line: int | None
+    """The line of a JSON Lines file, from 1; None for a file that is one text."""
+    parts: Iterator[bytes]
+
+
+def read_texts(
+    files: Iterable[Path],
+    field: str = "text",
+    on_bytes: OnBytes | None = None,
+    *,
+    uncuttable: Sequence[str] = (),
+    whole: bool = False,
+    stdin: str = "text",
+    block: int = BLOCK,
+) -> Iterator[bytes]:
+    """The texts in `files`, long ones in parts that have the same pieces as the whole: see `cutting.py`.
+
+    Args:
+        files: as `find_files` gives them.
+        field: the field of a JSON Lines object that holds the text.
+        on_bytes: called with the number of bytes that were read, as they lie on disk.
+        uncuttable: strings (special tokens) that must not be cut in two; if one has a newline, no text is cut.
+        whole: cut no text. Needed for the pattern `none`, and for stages that see where a text begins.
+        stdin: what standard input is, `"text"` or `"jsonl"`.
+        block: about how many bytes a part has.
+    """
+    for document in read_documents(
+        files, field, on_bytes, uncuttable=uncuttable, whole=whole, stdin=stdin, block=block
+    ):
+        yield from document.parts
+
+
+def read_documents(
+    files: Iterable[Path],
+    field: str = "text",
+    on_bytes: OnBytes | None = None,
+    *,
+    uncuttable: Sequence[str] = (),
+    whole: bool = False,
+    stdin: str = "text",
+    block: int = BLOCK,
+) -> Iterator[Document]:
+    """As `read_texts`, but a document at a time, each with its place and its parts."""
+    whole = whole or may_span_a_cut(uncuttable)
+    for path in files:
+        blocks = read_blocks(path, on_bytes)
+        if _is_json_lines(path, stdin):
+            for line, text in _read_json_lines(path, blocks, field):
+                yield Document(path, line, iter((text,)))
+        else:
+            yield Document(path, None, cut(blocks, block, whole))
+
+
+def _is_json_lines(path: Path, stdin: str) -> bool:
+    if path == STDIN:
+        return stdin == "jsonl"
+    inner = path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path
+    return inner.suffix.lower() in JSON_LINES
+
+
+def _read_json_lines(path: Path, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(_lines(blocks), 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is not JSON, and not in the text
+        if line.strip():
+            try:
+                yield number, _text_of(line, field)
+            except _LineError as error:
+                raise FormatError(f"{name_of(path)}, line {number}: {error}") from error
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    tail: list[bytes] = []
+    for block in blocks:
+        first, *rest = block.split(b"\n")
+        tail.append(first)
+        for line in rest:
+            yield b"".join(tail)
+            tail = [line]
+    yield b"".join(tail)
+
+
+class _LineError(Exception):
+    """A line without a text; the message says why."""
+
+
+def _text_of(line: bytes, field: str) -> bytes:
+    try:
+        row: Any = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _LineError(f"not UTF-8 at byte {error.start + 1} of the line") from error
+    except json.JSONDecodeError as error:
+        raise _LineError(f"not JSON: {error.msg} at column {error.colno}") from error
+    except (RecursionError, ValueError) as error:
+        raise _LineError(f"JSON that cannot be read: {error}") from error
+    if not isinstance(row, dict):
+        raise _LineError(f"a JSON {_json_name(row)}, not an object with a field {field!r}")
+    if field not in row:
+        raise _LineError(f"no field {field!r}; {_known_fields(row)}")
+    text = row[field]
+    if not isinstance(text, str):
+        raise _LineError(f"the field {field!r} is a JSON {_json_name(text)}, not a string")
+    # A surrogate alone, which JSON can spell and UTF-8 cannot, is read as U+FFFD, as everywhere.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _known_fields(row: dict[str, Any]) -> str:
+    if not row:
+        return "the object is empty"
+    names = [repr(name) for name in row]
+    return "the fields are: " + ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
+
+
+def _json_name(value: Any) -> str:
+    names = {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
+    return names.get(type(value), "object")

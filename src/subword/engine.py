@@ -1,0 +1,371 @@
+"""From a `Spec` to something that runs: the core's engine, or the plain-Python one that it is tested against.
+
+Both have the same methods (`_core.pyi` lists them); a `Tokenizer` does not know which it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, patterns
+from .bpe import reference
+from .errors import SpecialTokenError, SubwordValueError, UnknownTokenError
+from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+
+Engine = _core.Engine
+
+
+def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
+    """Stages as the core takes them: the name, then the settings in their order, as text."""
+    return [
+        (type(stage).__name__, *(str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else
+                                 getattr(stage, name) for name in stage.__dataclass_fields__))
+        for stage in stages
+    ]
+
+
+def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, bool, bool, bool]]:
+    return [(t.id, t.content, t.kind, t.single_word, t.lstrip, t.rstrip, t.normalized) for t in extra]
+
+
+def around(items: Sequence[int | str]) -> tuple[list[int], list[int]]:
+    """The ids before and after the text in a template for one text."""
+    if items.count("A") != 1 or "B" in items:
+        raise SubwordValueError(f'the template for one text must hold "A" once and no "B": {list(items)}')
+    at = items.index("A")
+    return [int(id) for id in items[:at]], [int(id) for id in items[at + 1 :]]
+
+
+def compile_spec(spec: Spec) -> Engine:
+    """The core's engine for a spec.
+
+    Raises:
+        FormatError: the spec contradicts itself.
+    """
+    model = spec.model
+    return _core.Engine(
+        stage_rows(spec.stages),
+        model.vocab.pieces.data,
+        model.vocab.pieces.offsets,
+        model.vocab.ids,
+        np.ascontiguousarray(model.merges, dtype=np.uint32),
+        model.priority,
+        model.ignore_merges,
+        extra_rows(spec.extra),
+        around(spec.template.single),
+    )
+
+
+# ======================== the same in plain Python ========================
+
+Span = tuple[int, int]
+
+
+class Segment(NamedTuple):
+    """Text on its way through the stages: its characters and, for each, the span of bytes it came from.
+
+    Ill-formed bytes are surrogates, one each, as Python's "surrogateescape" reads them.
+    """
+
+    text: str
+    spans: list[Span]
+
+
+class ReferencePolicy(NamedTuple):
+    allowed: frozenset[str]
+    disallowed: frozenset[str]
+
+
+class ReferenceEngine:
+    """Runs a spec with the regular expressions and the reference algorithms themselves. Slow, and meant to be read."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        model = spec.model
+        self.ids: dict[bytes, int] = dict(model.vocab.items())
+        self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
+        self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
+        pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
+        self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
+        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
+        self.template = around(spec.template.single)
+        specials = frozenset(token.content for token in spec.extra if token.kind == "special")
+        self.default_policy = ReferencePolicy(frozenset(), specials)
+        self.ordinary_policy = ReferencePolicy(frozenset(), frozenset())
+        self.n_vocab = max(self.bytes, default=-1) + 1
+
+    def plan(self) -> list[tuple[str, str, str]]:
+        return [("every step", "in plain Python", 'the tokenizer was made with engine="reference"')]
+
+    def policy(self, allowed: Iterable[str], disallowed: Iterable[str]) -> ReferencePolicy:
+        return ReferencePolicy(frozenset(allowed), frozenset(disallowed))
+
+    # ---- the stages ----
+
+    def tokens(self, text: Any, policy: ReferencePolicy, add_special_tokens: bool = False) -> list[tuple[int, Span]]:
+        """Ids and byte spans."""
+        data = text_bytes(text)
+        tokens: list[tuple[int, Span]] = []
+        for unit in self.units(data, policy):
+            if isinstance(unit, Segment):
+                tokens += self.encode_piece(unit)
+            else:
+                tokens.append((unit[0].id, unit[1]))
+        if add_special_tokens:
+            before, after = self.template
+            end = len(data)
+            tokens = [(id, (0, 0)) for id in before] + tokens + [(id, (end, end)) for id in after]
+        return tokens
+
+    def units(self, data: bytes, policy: ReferencePolicy) -> Iterator[Segment | tuple[ExtraToken, Span]]:
+        """Pieces, and the extra tokens between them."""
+        text = data.decode("utf-8", "surrogateescape")
+        spans, at = [], 0
+        for char in text:
+            size = len(char.encode("utf-8", "surrogateescape"))
+            spans.append((at, at + size))
+            at += size
+        self.check(text, policy)
+        units: list[Segment | tuple[ExtraToken, Span]] = [Segment(text, spans)]
+        for stage in self.spec.stages:
+            run = self.stage(stage, policy)
+            units = [out for unit in units for out in (run(unit) if isinstance(unit, Segment) else [unit])]
+        return iter(units)
+
+    def stage(self, stage: Stage, policy: ReferencePolicy) -> Callable[[Segment], Iterable[Any]]:
+        if isinstance(stage, MatchTokens):
+            return lambda segment: self.match(segment, policy, stage.normalized)
+        if isinstance(stage, Normalize):
+            return lambda segment: [normalize(segment, stage)]
+        if isinstance(stage, PrefixSpace):
+            return lambda segment: [prefix_space(segment)]
+        return lambda segment: split(segment, stage)
+
+    def check(self, text: str, policy: ReferencePolicy) -> None:
+        found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
+        if found:
+            at, _, token = min(found)
+            raise SpecialTokenError(f"the text spells the special token {token!r} at character {at}")
+
+    def match(
+        self, segment: Segment, policy: ReferencePolicy, normalized: bool
+    ) -> Iterator[Segment | tuple[ExtraToken, Span]]:
+        text, spans = segment
+        taken = {}
+        for token in self.spec.extra:
+            if token.normalized == normalized and (token.kind == "added" or token.content in policy.allowed):
+                content = token.content
+                for stage in self.spec.stages if normalized else ():
+                    if isinstance(stage, Normalize):
+                        content = _core.normalize(content, stage.form, stage.unicode)
+                taken[content] = token
+        start = 0
+        longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
+        for hit in re.finditer(longest_first, text) if taken else ():
+            token, (left, right) = taken[hit[0]], hit.span()
+            if left < start or (token.single_word and (is_word(text[left - 1 : left]) or is_word(text[right : right + 1]))):
+                continue
+            while token.lstrip and left > start and is_space(text[left - 1]):
+                left -= 1
+            while token.rstrip and right < len(text) and is_space(text[right]):
+                right += 1
+            if left > start:
+                yield Segment(text[start:left], spans[start:left])
+            yield token, (spans[left][0], spans[right - 1][1])
+            start = right
+        if start < len(text):
+            yield Segment(text[start:], spans[start:])
+
+    def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
+        data = piece.text.encode("utf-8", "surrogateescape")
+        model = self.spec.model
+        if model.ignore_merges and data in self.ids:
+            ids = [self.ids[data]]
+        elif model.priority == "rank":
+            ids = reference.encode_by_rank(data, self.ids)
+        else:
+            ids = reference.encode([self.ids[bytes([byte])] for byte in data], self.merges, self.ranks)
+        # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
+        spans: list[Span] = []
+        for char, (start, end) in zip(piece.text, piece.spans, strict=True):
+            size = len(char.encode("utf-8", "surrogateescape"))
+            own = size == end - start
+            spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
+        at = 0
+        for id in ids:
+            size = len(self.bytes[id])
+            yield id, (spans[at][0], spans[at + size - 1][1])
+            at += size
+
+    # ---- the methods of the core's engine ----
+
+    def encode(self, text: Any, policy: Any, add_special_tokens: bool) -> list[int]:
+        return [id for id, _ in self.tokens(text, policy, add_special_tokens)]
+
+    def encode_to_numpy(self, text: Any, policy: Any, add_special_tokens: bool) -> npt.NDArray[np.uint32]:
+        return np.array(self.encode(text, policy, add_special_tokens), dtype=np.uint32)
+
+    def encode_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[list[int]]:
+        return [self.encode(text, policy, add_special_tokens) for text in texts]
+
+    def encode_batch_to_numpy(
+        self, texts: Any, policy: Any, add_special_tokens: bool, threads: int
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        batch = self.encode_batch(texts, policy, add_special_tokens, threads)
+        offsets = np.cumsum([0, *map(len, batch)], dtype=np.uint64)
+        return np.array([id for ids in batch for id in ids], dtype=np.uint32), offsets
+
+    def count(self, text: Any, policy: Any, add_special_tokens: bool) -> int:
+        return len(self.tokens(text, policy, add_special_tokens))
+
+    def count_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[int]:
+        return [self.count(text, policy, add_special_tokens) for text in texts]
+
+    def encode_with_spans(self, text: Any, policy: Any, add_special_tokens: bool) -> tuple[Any, Any, Any]:
+        tokens = self.tokens(text, policy, add_special_tokens)
+        starts = char_starts(text)
+        chars = [char_span(starts, span) for _, span in tokens]
+        return (
+            np.array([id for id, _ in tokens], dtype=np.uint32),
+            np.array([span for _, span in tokens], dtype=np.uint64).reshape(-1, 2),
+            np.array(chars, dtype=np.uint64).reshape(-1, 2),
+        )
+
+    def split(self, text: Any, policy: Any) -> list[Span]:
+        units = self.units(text_bytes(text), policy)
+        return [(u.spans[0][0], u.spans[-1][1]) if isinstance(u, Segment) else u[1] for u in units]
+
+    def find_special(self, text: Any) -> list[tuple[int, int, int]]:
+        everything = ReferencePolicy(frozenset(t.content for t in self.spec.extra if t.kind == "special"), frozenset())
+        plain = [ExtraToken(token.id, token.content) for token in self.spec.extra if token.kind == "special"]
+        starts = char_starts(text)
+        found = ReferenceEngine(self.spec.replace(extra=tuple(plain), stages=(MatchTokens(),))).units(
+            text_bytes(text), everything
+        )
+        return [(*char_span(starts, unit[1]), unit[0].id) for unit in found if not isinstance(unit, Segment)]
+
+    def truncate(self, text: Any, n: int, side: str, policy: Any, add_special_tokens: bool) -> Span:
+        if side not in ("right", "left"):
+            raise SubwordValueError(f'side must be "right" or "left", not {side!r}')
+        self.count("", policy, add_special_tokens)
+        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        policy = policy._replace(disallowed=frozenset())
+        cuts = range(len(text) + 1) if isinstance(text, str) else char_starts(text)
+        for cut in reversed(cuts) if side == "right" else cuts:
+            kept = (0, cut) if side == "right" else (cut, len(text))
+            if self.count(text[slice(*kept)], policy, add_special_tokens) <= n:
+                return kept
+        raise SubwordValueError(f"a limit of {n} is too small: the special tokens around the text are more")
+
+    def chunk(
+        self, text: Any, max_tokens: int, overlap: int, policy: Any, add_special_tokens: bool
+    ) -> list[tuple[int, int, int]]:
+        if overlap >= max_tokens:
+            raise SubwordValueError(f"overlap={overlap} must be smaller than max_tokens={max_tokens}")
+        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        policy = policy._replace(disallowed=frozenset())
+        chunks: list[tuple[int, int, int]] = []
+        start = done = 0
+        while done < len(text):
+            end = start + self.truncate(text[start:], max_tokens, "right", policy, add_special_tokens)[1]
+            if end <= done and start < done:
+                start = done
+                continue
+            if end == start:
+                raise SubwordValueError(f"max_tokens={max_tokens} is too small for the character at {start}")
+            chunks.append((start, end, self.count(text[start:end], policy, add_special_tokens)))
+            done = end
+            back = self.truncate(text[start:end], overlap, "left", policy, False)[0] if overlap else end - start
+            start = start + back if back else end
+        return chunks
+
+    def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
+        skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
+        return b"".join(self.token_bytes(id) for id in ids if id not in skipped)
+
+    def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
+        return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
+
+    def token_bytes(self, id: Any) -> bytes:
+        if isinstance(id, bool) or not hasattr(id, "__index__"):
+            raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
+        if id not in self.bytes:
+            raise UnknownTokenError(f"the vocabulary has no id {id}")
+        return self.bytes[id]
+
+    def token_id(self, token: bytes) -> int | None:
+        extra = {t.content.encode(): t.id for t in self.spec.extra}
+        return extra.get(token, self.ids.get(token))
+
+
+def text_bytes(text: Any) -> bytes:
+    """Text as bytes: `str` as UTF-8, a surrogate pair as its character, a lone surrogate as U+FFFD; bytes as they are."""
+    if isinstance(text, str):
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    try:
+        return bytes(memoryview(text))
+    except TypeError:
+        raise SubwordValueError(f"a text must be str or bytes, not {type(text).__name__}") from None
+
+
+def char_starts(text: Any) -> list[int]:
+    """The byte at which each character starts, and the number of bytes; each ill-formed byte is a character."""
+    starts, at = [], 0
+    for char in text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape"):
+        starts.append(at)
+        at += len(char.encode("utf-8", "surrogateescape"))
+    return [*starts, at]
+
+
+def char_span(starts: list[int], span: Span) -> Span:
+    first = int(np.searchsorted(starts, span[0], "right")) - 1
+    return first, int(np.searchsorted(starts, span[1], "left")) if span[1] > span[0] else first
+
+
+def normalize(segment: Segment, stage: Normalize) -> Segment:
+    """Cluster by cluster, a cluster being the shortest stretch that can be normalized apart from what follows."""
+
+    def form(text: str) -> str:  # ill-formed bytes stay, and separate what stands around them
+        parts = re.split("([\ud800-\udfff])", text)
+        return "".join(p if "\ud800" <= p <= "\udfff" else _core.normalize(p, stage.form, stage.unicode) for p in parts)
+
+    text, spans = segment
+    out, out_spans, start = [], list[Span](), 0
+    for end in range(1, len(text) + 1):
+        new = form(text[start:end])
+        if new + form(text[end:]) == form(text[start:]):
+            same = new == text[start:end]
+            out.append(new)
+            out_spans += spans[start:end] if same else [(spans[start][0], spans[end - 1][1])] * len(new)
+            start = end
+    return Segment("".join(out), out_spans)
+
+
+def prefix_space(segment: Segment) -> Segment:
+    if segment.text.startswith(" ") or not segment.text:
+        return segment
+    at = segment.spans[0][0]
+    return Segment(" " + segment.text, [(at, at), *segment.spans])
+
+
+def split(segment: Segment, stage: Split) -> Iterator[Segment]:
+    at = 0
+    for piece in patterns.split(stage.pattern, segment.text):
+        yield Segment(piece, segment.spans[at : at + len(piece)])
+        at += len(piece)
+
+
+def is_space(char: str) -> bool:
+    return bool(patterns.character_class("White_Space").fullmatch(char))
+
+
+def is_word(char: str) -> bool:
+    return bool(patterns.character_class("Word").fullmatch(char))

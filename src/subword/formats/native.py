@@ -1,0 +1,243 @@
+"""subword's own format: everything a `Spec` holds, readable with `head -2`, and checked to the last bit.
+
+    file     = magic header section* checksum
+    magic    = "subword tokenizer " version "\\n"        version: decimal digits; this module reads and writes 1
+    header   = one line of JSON (ASCII) "\\n"            {"outline", "roles", "notes", "sections", "written_by"}
+    section  = bytes                                    in the order and with the lengths of header.sections
+    checksum = "sha256 " 64 hexadecimal digits "\\n"     of everything before it
+
+`outline` and the sections are what `Spec.outline()` and `Spec.buffers()` give: stages, model settings, extra tokens and
+template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and merges (32-bit), all
+little-endian. Nothing follows the checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import FormatError, SubwordError, SubwordValueError
+from ..patterns import PATTERNS
+from ..spec import BPE, MAX_ID, ExtraToken, Spec
+from .json_node import Node, parse, shown
+
+MAGIC = b"subword tokenizer "
+VERSION = 1
+SECTIONS = ("pieces", "offsets", "ids", "merges")
+
+_CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
+
+# Every field of a stage, with its test. Which Unicode versions there are, the core knows.
+_STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "normalized": lambda value: isinstance(value, bool),
+    "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
+    "pattern": lambda value: value in PATTERNS,
+    "unicode": lambda value: isinstance(value, str),
+}
+
+
+def looks_like(data: bytes) -> bool:
+    return data.startswith(MAGIC)
+
+
+# ======================== writing ========================
+
+
+def write(spec: Spec) -> bytes:
+    """The file that holds `spec`; the same spec gives the same bytes.
+
+    Raises:
+        SubwordValueError: the notes hold something that JSON cannot.
+    """
+    buffers = spec.buffers()
+    header = {
+        "outline": spec.outline(),
+        "roles": spec.roles,
+        "notes": spec.notes,
+        "sections": [[name, len(buffers[name])] for name in SECTIONS],
+        "written_by": f"subword {_core.__version__}",
+    }
+    try:
+        line = json.dumps(header, ensure_ascii=True, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SubwordValueError(f"the notes or roles of this tokenizer cannot be saved as JSON: {error}") from None
+    body = b"".join([MAGIC, b"%d\n" % VERSION, line, b"\n", *(buffers[name] for name in SECTIONS)])
+    return body + _checksum(body)
+
+
+def _checksum(body: bytes) -> bytes:
+    return b"sha256 " + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+# ======================== reading ========================
+
+
+def read(data: bytes, source: str) -> Spec:
+    """The spec that a file holds.
+
+    Raises:
+        FormatError: the file is damaged, cut off, has something behind its end, or is of a newer version.
+    """
+    start = _check_version(data, source)
+    body = data[:-_CHECKSUM_BYTES]
+    end = data.find(b"\n", start)
+    if end < 0:
+        raise FormatError(f"{source}: cut off in its header line; get the file again")
+    whole = data[-_CHECKSUM_BYTES:] == _checksum(body)
+    try:
+        header = Node(parse(data[start:end], source).value, source, "header")
+        sections = _sections(header["sections"], end + 1)
+    except FormatError as error:
+        raise error if whole else FormatError(f"{source}: the header line is damaged; get the file again") from None
+    _check_length(data, sections, source)
+    if not whole:
+        raise FormatError(f"{source}: the checksum does not match: the file is damaged; get it again")
+    buffers = {name: body[first:last] for name, (first, last) in sections.items()}
+    return _spec(header, buffers)
+
+
+def _check_version(data: bytes, source: str) -> int:
+    """Where the header starts, if the first line names a version that this module reads."""
+    line = re.match(rb"([1-9][0-9]{0,8})\n", data[len(MAGIC) : len(MAGIC) + 12]) if looks_like(data) else None
+    if line is None:
+        raise FormatError(f"{source}: the first line should be 'subword tokenizer {VERSION}', found {data[:32]!r}")
+    if int(line[1]) > VERSION:
+        raise FormatError(
+            f"{source}: written in version {int(line[1])} of the format; subword {_core.__version__} reads up to "
+            f"version {VERSION}: upgrade with `pip install -U subword`"
+        )
+    return len(MAGIC) + line.end()
+
+
+def _sections(table: Node, start: int) -> dict[str, tuple[int, int]]:
+    """Where each section starts and ends. Only the numbers are looked at; nothing of their size is allocated."""
+    sections = {}
+    for name, row in zip(SECTIONS, table.items(), strict=False):
+        if not isinstance(row.value, list) or len(row.value) != 2 or row.value[0] != name:
+            raise row.expected(f'["{name}", length]')
+        length = row.child(1, row.value[1]).number(0, 2**62)
+        sections[name] = (start, start + length)
+        start += length
+    if len(table.value) != len(SECTIONS):
+        raise table.expected(f"the sections {', '.join(SECTIONS)}")
+    return sections
+
+
+def _check_length(data: bytes, sections: dict[str, tuple[int, int]], source: str) -> None:
+    stops = {f"section {name!r}": stop for name, (_, stop) in sections.items()}
+    stops["checksum"] = length = max(stops.values()) + _CHECKSUM_BYTES
+    if len(data) > length:
+        raise FormatError(f"{source}: {len(data) - length:,} bytes too many behind the checksum; get the file again")
+    for name, stop in stops.items():
+        if len(data) < stop:
+            raise FormatError(f"{source}: cut off in its {name}, {len(data):,} of {length:,} bytes; get the file again")
+
+
+def _spec(header: Node, buffers: dict[str, bytes]) -> Spec:
+    outline, roles, notes = (header[name].fields() for name in ("outline", "roles", "notes"))
+    try:
+        spec = Spec.from_outline(outline, buffers, roles, notes)
+        problem = _problem(spec)
+    except (SubwordError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    if problem is not None:
+        raise header.error(f"{problem}; whatever wrote this file is at fault")
+    return spec
+
+
+# ======================== checking ========================
+
+
+def _problem(spec: Spec) -> str | None:
+    """What is wrong with a spec that came out of a file with a good checksum, or None."""
+    checks = (_stage_problem, _model_problem, _extra_problem, _template_problem, _role_problem)
+    return next((problem for check in checks if (problem := check(spec)) is not None), None)
+
+
+def _stage_problem(spec: Spec) -> str | None:
+    for index, stage in enumerate(spec.stages):
+        for name, value in asdict(stage).items():
+            if not _STAGE_FIELDS[name](value):
+                return f"outline.stages[{index}].{name}: {shown(value)} is unknown; a newer subword may know it"
+    return None
+
+
+def _model_problem(spec: Spec) -> str | None:
+    model: BPE = spec.model
+    pieces, ids, merges = model.vocab.pieces, model.vocab.ids, model.merges
+    if model.priority not in ("merges", "rank") or not isinstance(model.ignore_merges, bool):
+        return f"outline.model: unknown settings {model.priority!r}, {model.ignore_merges!r}"
+    if len(pieces) != len(ids):
+        return f"{len(pieces)} pieces with {len(ids)} ids"
+    if len(ids) and (np.any(ids[1:] <= ids[:-1]) or ids[-1] > MAX_ID):
+        return f"the ids of the vocabulary do not rise, or pass {MAX_ID}"
+    piece_of = dict(zip(ids.tolist(), pieces, strict=True))
+    spelled = set(piece_of.values())
+    if len(spelled) != len(piece_of) or b"" in spelled:
+        return "the vocabulary holds a piece twice, or an empty one"
+    for row, (left, right) in enumerate(merges.tolist()):
+        if left not in piece_of or right not in piece_of or piece_of[left] + piece_of[right] not in spelled:
+            return f"merge {row}, of the ids {left} and {right}, joins or makes a token that is not in the vocabulary"
+    if len(np.unique(merges, axis=0)) != len(merges):
+        return "a merge stands twice in the list"
+    return None
+
+
+def _extra_problem(spec: Spec) -> str | None:
+    piece_of = dict(zip(spec.model.vocab.ids.tolist(), spec.model.vocab.pieces, strict=True))
+    ids: set[int] = set()
+    contents: set[str] = set()
+    for index, token in enumerate(spec.extra):
+        where = f"outline.extra[{index}]: {shown(token.content)} (id {shown(token.id)})"
+        if not _is_extra(token):
+            return f"{where} is not an extra token"
+        if token.id in ids or token.content in contents:
+            return f"{where} repeats a content or an id"
+        if piece_of.get(token.id, token.content.encode()) != token.content.encode():
+            return f"{where} has the id of {piece_of[token.id]!r} in the vocabulary"
+        ids.add(token.id)
+        contents.add(token.content)
+    return None
+
+
+def _is_extra(token: ExtraToken) -> bool:
+    flags = (token.single_word, token.lstrip, token.rstrip, token.normalized)
+    return (
+        _is_id(token.id)
+        and isinstance(token.content, str)
+        and len(token.content) > 0
+        and not re.search("[\ud800-\udfff]", token.content)
+        and token.kind in ("special", "added", "unmatchable")
+        and all(isinstance(flag, bool) for flag in flags)
+    )
+
+
+def _template_problem(spec: Spec) -> str | None:
+    for name, texts in (("single", ["A"]), ("pair", ["A", "B"])):
+        items = getattr(spec.template, name)
+        if sorted(item for item in items if isinstance(item, str)) != texts:
+            return f"outline.template.{name}: {shown(items)} should hold {' and '.join(texts)} once"
+        for item in items:
+            if not isinstance(item, str) and not _is_known(item, spec):
+                return f"outline.template.{name}: no token has the id {shown(item)}"
+    return None
+
+
+def _role_problem(spec: Spec) -> str | None:
+    strays = (f"{name}: no token has the id {shown(id)}" for name, id in spec.roles.items() if not _is_known(id, spec))
+    return next((f"roles.{stray}" for stray in strays), None)
+
+
+def _is_id(id: object) -> bool:
+    return type(id) is int and 0 <= id <= MAX_ID
+
+
+def _is_known(id: object, spec: Spec) -> bool:
+    return _is_id(id) and (bool(np.any(spec.model.vocab.ids == id)) or any(token.id == id for token in spec.extra))

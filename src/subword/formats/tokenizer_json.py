@@ -1,0 +1,559 @@
+"""tokenizer.json of HF tokenizers (0.23), as far as it is byte-level BPE.
+
+One JSON object. Read, with ids equal to that library's:
+
+    version         "1.0"
+    truncation      null                     padding    null
+    added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
+    normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), … and then ByteLevel
+    post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
+    decoder         null | ByteLevel
+    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges
+
+Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
+`unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
+cannot give its id) unless the model itself needs it: a single byte; a token of the merges; with `ignore_merges`, any
+that is not special.
+
+tokenizers takes no id of an added token from the file: it gives it that of the `vocab` entry with the same content,
+else the next free one. A file that says otherwise is refused, and writing lists tokens in `vocab` where that is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from ..errors import FormatError, SubwordValueError, SubwordWarning
+from ..patterns import get_pattern, pattern_of
+from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+from .byte_alphabet import spelled_bytes, to_alphabet
+from .json_node import Node, parse, shown
+from .rank_merges import merges_of_rank_model
+
+NORMALIZER_UNICODE = "12.1"
+SPLIT_UNICODE = "16.0"
+"""The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions."""
+
+
+def looks_like(data: bytes) -> bool:
+    return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
+# ======================== reading ========================
+
+# What the file must say of parts that subword does not have, and what to do where it says something else.
+_FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "version": ((None, "1.0"), "only version 1.0 is known"),
+    "truncation": ((None,), "it cuts ids off; set it to null and cut with `truncate` or `chunk`"),
+    "padding": ((None,), "it adds ids; set it to null and pad where batches are made"),
+}
+_FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "type": ((None, "BPE"), "only byte-level BPE is supported"),
+    "dropout": ((None,), "it makes ids random; set it to null and use `sample`"),
+    "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
+    "end_of_word_suffix": ((None, ""), "a byte-level BPE has none"),
+    "fuse_unk": ((None, False), "a byte-level BPE has no unknown pieces"),
+    "byte_fallback": ((None, False), "a byte-level BPE needs none"),
+}
+
+
+def read(data: bytes, source: str) -> Spec:
+    """The spec that a file holds.
+
+    Raises:
+        FormatError: the file is damaged, contradicts itself, or asks for something that is not supported.
+    """
+    root = parse(data, source)
+    _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
+    _check_fixed(root, _FIXED_FIELDS)
+    _check_decoder(root.get("decoder"))
+    normalizers = _read_normalizer(root.get("normalizer"))
+    splitting = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    vocab = _read_vocab(root["model"]["vocab"])
+    added = _read_added_tokens(root.get("added_tokens", []), vocab)
+    model, unmatchable = _read_model(root["model"], vocab, added, root)
+    extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
+    template = _read_post_processor(root.get("post_processor"), {*vocab.values(), *(token.id for token in extra)})
+    return Spec(
+        stages=(
+            *(MatchTokens() for _ in [0] if any(not token.normalized for token in added.values())),
+            *normalizers,
+            *(MatchTokens(normalized=True) for _ in [0] if any(token.normalized for token in added.values())),
+            *splitting,
+        ),
+        model=model,
+        extra=extra,
+        template=template,
+        roles=_template_roles(template) | _unk_role(root["model"].get("unk_token"), vocab, added),
+    )
+
+
+def _check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
+    for name, (allowed, advice) in table.items():
+        field = node.get(name)
+        if not any(type(field.value) is type(value) and field.value == value for value in allowed):
+            raise field.error(f"{shown(field.value)} is not supported: {advice}")
+
+
+def _steps(node: Node, key: str) -> list[Node]:
+    """The steps of a `Sequence`, nested ones opened up; none for null."""
+    todo, steps = [node] if node.value is not None else [], []
+    while todo:
+        step = todo.pop()
+        if step["type"].text() == "Sequence":
+            todo.extend(reversed(list(step[key].items())))
+        else:
+            steps.append(step)
+    return steps
+
+
+def _unsupported(step: Node, known: str) -> FormatError:
+    return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
+
+
+def _check_decoder(node: Node) -> None:
+    for step in _steps(node, "decoders"):
+        if step["type"].value != "ByteLevel":
+            raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+
+
+def _read_normalizer(node: Node) -> tuple[Normalize, ...]:
+    steps = _steps(node, "normalizers")
+    for step in steps:
+        if step["type"].value not in ("NFC", "NFD", "NFKC", "NFKD"):
+            raise _unsupported(step, "the normalizers are NFC, NFD, NFKC, NFKD and a Sequence of these")
+    return tuple(Normalize(step["type"].value, NORMALIZER_UNICODE) for step in steps)
+
+
+def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
+    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and then ByteLevel"
+    *splits, last = _steps(node, "pretokenizers") or [node]
+    if last.value is None:
+        raise node.error(f"there is none, so this is no byte-level BPE; {known}")
+    for step, kind in [*((step, "Split") for step in splits), (last, "ByteLevel")]:
+        if step["type"].value != kind:
+            raise _unsupported(step, known)
+    prefix_space = last.get("add_prefix_space", True)
+    if splits and prefix_space.flag():
+        raise prefix_space.error("a space in front of every piece is not supported; set it to false")
+    patterns = [_read_split(step) for step in splits]
+    if last.get("use_regex", True).flag():
+        patterns.append("gpt2")
+    return (
+        *(PrefixSpace() for _ in [0] if prefix_space.flag()),
+        *(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"]),
+    )
+
+
+def _read_split(step: Node) -> str:
+    """The name of the pattern of a Split."""
+    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    regex = step["pattern"]["Regex"]
+    row = pattern_of(regex.text())
+    if row is None:
+        raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
+    if "}+" in regex.value:
+        raise regex.error(
+            f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
+            f"for that, write {json.dumps(row.plain)}"
+        )
+    return row.name
+
+
+def _read_vocab(node: Node) -> dict[str, int]:
+    vocab = node.fields()
+    owners: dict[int, str] = {}
+    for token, id in vocab.items():
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            raise node.child(token, id).expected(f"a whole number from 0 to {MAX_ID}")
+        if owners.setdefault(id, token) is not token:
+            raise node.child(token, id).error(f"the id {id} also belongs to {shown(owners[id])}")
+    return vocab
+
+
+def _read_added_tokens(node: Node, vocab: dict[str, int]) -> dict[str, ExtraToken]:
+    """The added tokens by content, with the ids that tokenizers gives them."""
+    tokens = [(step, _read_added_token(step)) for step in node.items()]
+    owners = {id: token for token, id in vocab.items()}
+    added: dict[str, ExtraToken] = {}
+    for (step, token), id in zip(tokens, assigned_ids(vocab, (token.content for _, token in tokens)), strict=True):
+        if token.content in added:
+            raise step["content"].error(f"{shown(token.content)} stands twice in the list")
+        if token.id != id:
+            raise step["id"].error(
+                f"the file says {token.id}, but tokenizers gives {shown(token.content)} the id {id}; "
+                "list the token in model.vocab with the id it should have"
+            )
+        if owners.setdefault(id, token.content) != token.content:
+            raise step["id"].error(f"the id {id} also belongs to {shown(owners[id])}")
+        added[token.content] = token
+    return added
+
+
+def _read_added_token(step: Node) -> ExtraToken:
+    special = step.get("special", False).flag()
+    flags = {name: step.get(name, False).flag() for name in ("single_word", "lstrip", "rstrip")}
+    if not step["content"].text():
+        raise step["content"].error("an added token cannot be empty")
+    return ExtraToken(
+        id=step["id"].number(0, MAX_ID),
+        content=step["content"].text(),
+        kind="special" if special else "added",
+        normalized=step.get("normalized", not special).flag(),
+        **flags,
+    )
+
+
+def assigned_ids(vocab: dict[str, int], contents: Iterable[str]) -> Iterator[int]:
+    """The ids that tokenizers gives added tokens, in their order in the file, whatever ids the file names."""
+    last = -1
+    for content in contents:
+        id = vocab.get(content, max(len(vocab), last + 1))
+        last = max(last, id)
+        yield id
+
+
+def _read_model(
+    node: Node, vocab: dict[str, int], added: dict[str, ExtraToken], root: Node
+) -> tuple[BPE, list[ExtraToken]]:
+    """The model, and the tokens of its `vocab` that no text can give."""
+    ignore_merges = node.get("ignore_merges", False).flag()
+    pieces = {token: spelled_bytes(token) for token in vocab}
+    merges, merged = _read_merges(node["merges"], vocab, pieces)
+    entries, unmatchable = [], []
+    for token, piece in pieces.items():
+        extra = added.get(token)
+        if piece is None:
+            if extra is None:
+                content = node["vocab"].child(token, token).text()
+                unmatchable.append(ExtraToken(vocab[token], content, "unmatchable"))
+            continue
+        if not piece:
+            raise node["vocab"].child(token, token).error("a token cannot be empty")
+        if extra is None or len(piece) == 1 or token in merged or (ignore_merges and extra.kind == "added"):
+            entries.append((piece, vocab[token]))
+            problem = None if extra is None else _shared_problem(extra, piece, token in merged)
+            if problem is not None:
+                raise root["added_tokens"].child(list(added).index(token), None).error(problem)
+    missing = sorted(set(range(256)) - {piece[0] for piece, _ in entries if len(piece) == 1})
+    if missing:
+        listed = " ".join(f"0x{byte:02X}" for byte in missing)
+        raise node["vocab"].error(f"a byte-level BPE needs a token for each byte; there is none for {listed}")
+    return BPE(Vocab.of(entries), merges, "merges", ignore_merges), unmatchable
+
+
+def _shared_problem(token: ExtraToken, piece: bytes, merged: bool) -> str | None:
+    """What stands against an added token that is an entry of the model too."""
+    if token.content.encode() != piece:
+        return f"{shown(token.content)} would have the id of the bytes {piece!r}, which the model spells the same way"
+    if token.kind == "special" and merged:
+        return (
+            f"{shown(token.content)} is special, but model.merges use it, so that ordinary text could give its id; "
+            "set `special` to false, or take those merges out"
+        )
+    return None
+
+
+def _read_merges(node: Node, vocab: dict[str, int], pieces: dict[str, bytes | None]) -> tuple[Any, set[str]]:
+    """The merges as ids, and all tokens that they join or make."""
+    rows: dict[tuple[int, int], int] = {}
+    tokens: set[str] = set()
+    kinds = {type(row) for row in node.value} if isinstance(node.value, list) else set()
+    if len(kinds) > 1:
+        raise node.error("pairs and strings are mixed; write all merges as pairs")
+    for index, row in enumerate(cast("list[Any]", node.value) if kinds else node.items()):
+        pair = row.split(" ") if isinstance(row, str) else row
+        if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is type(pair[1]) is str):
+            raise node.child(index, row).expected('a pair of tokens, ["a", "b"] or "a b"')
+        left, right = pair
+        for token in (left, right, left + right):
+            if pieces.get(token) is None:
+                raise node.child(index, row).error(f"{shown(token)} is not a token of model.vocab, or spells no bytes")
+            tokens.add(token)
+        if rows.setdefault((vocab[left], vocab[right]), index) != index:
+            raise node.child(index, row).error(f"{shown(pair)} stands already in row {rows[vocab[left], vocab[right]]}")
+    return np.array(list(rows), dtype=np.uint32).reshape(-1, 2), tokens
+
+
+# ------------------------ template ------------------------
+
+
+def _read_post_processor(node: Node, known: set[int]) -> Template:
+    steps = _steps(node, "processors")
+    for step in steps:
+        if step["type"].value != "ByteLevel" and step["type"].value not in _TEMPLATES:
+            raise _unsupported(step, f"the post-processors are ByteLevel, {', '.join(_TEMPLATES)} and a Sequence")
+    templates = [step for step in steps if step["type"].value in _TEMPLATES]
+    for step in templates[1:]:
+        raise step.error("a second template is not supported; make it one")
+    return _TEMPLATES[templates[0]["type"].value](templates[0], known) if templates else Template()
+
+
+def _read_template(step: Node, known: set[int]) -> Template:
+    return Template(
+        tuple(_read_template_items(step, "single", ["A"], 0, known)),
+        tuple(_read_template_items(step, "pair", ["A", "B"], 1, known)),
+    )
+
+
+def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: set[int]) -> list[int | str]:
+    items: list[int | str] = []
+    for row in step[name].items():
+        for kind in ("Sequence", "SpecialToken"):
+            if kind in row.fields():
+                break
+        else:
+            raise row.expected('{"Sequence": …} or {"SpecialToken": …}')
+        row[kind].get("type_id", 0).number(0, last_type)
+        part = row[kind]["id"]
+        if kind == "Sequence":
+            items.append(part.text())
+        else:
+            tokens = step["special_tokens"].fields()
+            if part.text() not in tokens:
+                raise part.error(f"{shown(part.value)} is not in {step['special_tokens'].path}")
+            items += [_read_id(id, known) for id in step["special_tokens"][part.text()]["ids"].items()]
+    if sorted(item for item in items if isinstance(item, str)) != texts:
+        raise step[name].error(f"it should hold the Sequence {' and '.join(texts)}, once")
+    return items
+
+
+def _read_roberta(step: Node, known: set[int]) -> Template:
+    cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
+    return Template((cls, "A", sep), (cls, "A", sep, sep, "B", sep))
+
+
+def _read_bert(step: Node, known: set[int]) -> Template:
+    cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
+    return Template((cls, "A", sep), (cls, "A", sep, "B", sep))
+
+
+def _read_named_id(node: Node, known: set[int]) -> int:
+    """The id of a `["token", id]`."""
+    pair = list(node.items())
+    if len(pair) != 2:
+        raise node.expected("a token and its id")
+    return _read_id(pair[1], known)
+
+
+def _read_id(node: Node, known: set[int]) -> int:
+    if node.number(0, MAX_ID) not in known:
+        raise node.error(f"no token has the id {node.value}")
+    return node.number(0, MAX_ID)
+
+
+_TEMPLATES = {"TemplateProcessing": _read_template, "RobertaProcessing": _read_roberta, "BertProcessing": _read_bert}
+
+
+def _template_roles(template: Template) -> dict[str, int]:
+    """What a template tells of roles: one id before a text is `bos`, one after it is `eos`."""
+    at = template.single.index("A")
+    before, after = template.single[:at], template.single[at + 1 :]
+    return {name: cast("int", ids[0]) for name, ids in (("bos", before), ("eos", after)) if len(ids) == 1}
+
+
+def _unk_role(unk: Node, vocab: dict[str, int], added: dict[str, ExtraToken]) -> dict[str, int]:
+    """A model with all bytes never needs its unknown token; the file may still name it."""
+    if unk.value is None:
+        return {}
+    if unk.text() in vocab:
+        return {"unk": vocab[unk.value]}
+    if unk.value in added:
+        return {"unk": added[unk.value].id}
+    raise unk.error(f"{shown(unk.value)} is not a token")
+
+
+# ======================== writing ========================
+
+
+def write(spec: Spec) -> bytes:
+    """The file that makes tokenizers 0.23 give the ids that `spec` gives; the same spec gives the same bytes.
+
+    Warns of roles that the file has no place for; notes are left out.
+
+    Raises:
+        SubwordValueError: the format cannot hold something of `spec`; the message names it.
+    """
+    _check_stages(spec)
+    _warn_of_roles(spec)
+    model_vocab, merges = _model_vocab(spec), _merges(spec)
+    added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
+    names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
+    vocab = _with_added_tokens(model_vocab, added)
+    merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
+    for token in added:
+        _check_added_token(token, vocab, model_vocab, merged, spec.model.ignore_merges)
+    document: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(token) for token in added],
+        "normalizer": _normalizer(spec),
+        "pre_tokenizer": _pre_tokenizer(spec),
+        "post_processor": _post_processor(spec.template, names),
+        "decoder": _byte_level(),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": names.get(spec.roles.get("unk", -1)),
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": spec.model.ignore_merges,
+            "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
+            "merges": [],
+        },
+    }
+    return _dumped(document, [[names[left], names[right]] for left, right in merges])
+
+
+def _dumped(document: dict[str, Any], merges: list[list[str]]) -> bytes:
+    """The document, indented, with one merge a line: `json` would take four lines for it."""
+    tail = "[]\n  }\n}"
+    text = json.dumps(document, ensure_ascii=False, indent=2).removesuffix(tail)
+    rows = ",\n".join("      " + json.dumps(pair, ensure_ascii=False) for pair in merges)
+    return (text + (f"[\n{rows}\n    ]\n  }}\n}}" if rows else tail) + "\n").encode()
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SubwordValueError(f"tokenizer.json cannot hold {what}; save as .subword instead")
+
+
+def _check_stages(spec: Spec) -> None:
+    """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
+    order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
+    places = [order.index(stage if isinstance(stage, MatchTokens) else type(stage)) for stage in spec.stages]
+    once = [place for place in places if order[place] not in (Normalize, Split)]
+    if places != sorted(places) or len(set(once)) != len(once):
+        _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
+    for stage in spec.stages:
+        known = {Normalize: NORMALIZER_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
+        if isinstance(stage, (Normalize, Split)) and stage.unicode != known:
+            _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+    for token in spec.extra:
+        if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
+            _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
+
+
+def _warn_of_roles(spec: Spec) -> None:
+    kept = _template_roles(spec.template) | {"unk": spec.roles.get("unk")}
+    lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
+    if lost:
+        text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
+        warnings.warn(text, SubwordWarning, stacklevel=4)
+
+
+def _model_vocab(spec: Spec) -> dict[str, int]:
+    """The model's entries and the unmatchable tokens, spelled as the file spells them."""
+    vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
+    missing = bytes(byte for byte in range(256) if to_alphabet(bytes([byte])) not in vocab)
+    if missing:
+        _refuse(f"a model without tokens for the bytes {missing!r}: tokenizers would drop them from text")
+    for token in spec.extra:
+        if token.kind == "unmatchable":
+            if spelled_bytes(token.content) is not None:
+                _refuse(f"the unmatchable token {token.content!r} (id {token.id}): it would spell bytes there")
+            vocab[token.content] = token.id
+    return vocab
+
+
+def _merges(spec: Spec) -> Sequence[Sequence[int]]:
+    if spec.model.priority == "merges":
+        return cast("list[list[int]]", spec.model.merges.tolist())
+    try:
+        return merges_of_rank_model(spec)
+    except SubwordValueError as error:
+        _refuse(f"these ranks: {error}")
+
+
+def _with_added_tokens(vocab: dict[str, int], added: list[ExtraToken]) -> dict[str, int]:
+    """`vocab` with the added tokens that would get other ids without it: all but those at the end, else all."""
+    ids = [token.id for token in added]
+    contents = [token.content for token in added]
+    start = len(ids)
+    while start > 0 and (start == len(ids) or ids[start - 1] + 1 == ids[start]):
+        start -= 1
+    listed = vocab | dict(zip(contents[:start], ids[:start], strict=True))
+    if list(assigned_ids(listed, contents)) == ids:
+        return listed
+    return vocab | dict(zip(contents, ids, strict=True))
+
+
+def _check_added_token(
+    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], ignore_merges: bool
+) -> None:
+    """Nothing but the added token itself may give its id, unless `read` says that the model does."""
+    piece, problem = spelled_bytes(token.content), None
+    if model_vocab.get(token.content, token.id) != token.id:
+        problem = f"the model spells its token {model_vocab[token.content]} the same way there"
+    elif token.content in model_vocab and piece is not None:
+        problem = _shared_problem(token, piece, token.content in merged)
+    elif token.content in vocab and piece is not None and ignore_merges and token.kind == "added":
+        problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
+    if problem is not None:
+        _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
+
+
+def _added_token(token: ExtraToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "content": token.content,
+        "single_word": token.single_word,
+        "lstrip": token.lstrip,
+        "rstrip": token.rstrip,
+        "normalized": token.normalized,
+        "special": token.kind == "special",
+    }
+
+
+def _normalizer(spec: Spec) -> dict[str, Any] | None:
+    steps = [{"type": stage.form} for stage in spec.stages if isinstance(stage, Normalize)]
+    if len(steps) > 1:
+        return {"type": "Sequence", "normalizers": steps}
+    return steps[0] if steps else None
+
+
+def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
+    rows = [get_pattern(stage.pattern) for stage in spec.stages if isinstance(stage, Split)]
+    rows = [row for row in rows if row.name != "none"]
+    prefix_space, built_in = PrefixSpace() in spec.stages, [row.name for row in rows] == ["gpt2"]
+    if built_in or not rows:
+        return _byte_level(prefix_space, use_regex=built_in)
+    if prefix_space:
+        _refuse(f"a space in front of the text together with the split pattern {rows[0].name!r}")
+    splits = [
+        {"type": "Split", "pattern": {"Regex": row.plain}, "behavior": "Isolated", "invert": False} for row in rows
+    ]
+    return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(use_regex=False)]}
+
+
+def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _post_processor(template: Template, names: dict[int, str]) -> dict[str, Any] | None:
+    if template == Template():
+        return None
+    for items, texts in ((template.single, ["A"]), (template.pair, ["A", "B"])):
+        if sorted(item for item in items if isinstance(item, str)) != texts:
+            _refuse(f"the template {items!r}, without {' and '.join(texts)} once")
+    used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
+    return {
+        "type": "TemplateProcessing",
+        "single": [_template_item(item, names) for item in template.single],
+        "pair": [_template_item(item, names) for item in template.pair],
+        "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in used},
+    }
+
+
+def _template_item(item: int | str, names: dict[int, str]) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"Sequence": {"id": item, "type_id": 0}}
+    return {"SpecialToken": {"id": names[item], "type_id": 0}}

@@ -1,0 +1,1 @@
+"""Findings and encodings made visible: in a terminal, and in a notebook."""

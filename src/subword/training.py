@@ -1,0 +1,229 @@
+"""Training: text in, tokenizer out. Count the pieces, then learn merges from the counts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from . import _core, corpus, patterns
+from .byte_alphabet import GPT2_BYTE_ORDER
+from .engine import extra_rows, stage_rows
+from .errors import SubwordValueError, SubwordWarning
+from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
+from .tokenizer import Text, Tokenizer, check_content, thread_count
+
+Progress: TypeAlias = "Callable[[str, int, int | None], object]"
+
+BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
+"""The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
+
+TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
+
+FEED_BYTES = 16 << 20
+"""About how much text the counter gets at once."""
+
+
+def train(
+    texts: Iterable[Text] | None = None,
+    *,
+    files: Iterable[str | os.PathLike[str]] | None = None,
+    vocab_size: int,
+    algorithm: Literal["bpe"] = "bpe",
+    pattern: str = "o200k",
+    special_tokens: Iterable[str] = (),
+    bos_token: str | None = None,
+    eos_token: str | None = None,
+    pad_token: str | None = None,
+    normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None,
+    tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
+    byte_order: Literal["value", "gpt2"] = "value",
+    field: str = "text",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Tokenizer:
+    """Train a tokenizer on texts or on files. The result is the same for any number of threads.
+
+    The text is cut into pieces by `pattern`; then, again and again, the two neighbouring tokens that are counted most
+    often become one, until there are `vocab_size` entries (Sennrich, Haddow and Birch 2016, "Neural Machine Translation
+    of Rare Words with Subword Units", over bytes). Counts are exact, in 64 bits. Special tokens cut the text and are
+    never counted.
+
+    Args:
+        texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
+        files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
+        vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
+        pattern: a row of `subword.patterns.PATTERNS`.
+        special_tokens: these get the last ids, in their order.
+        bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
+        pad_token: the special token that fills up batches.
+        normalization: a Unicode normalization form to bring the text into first.
+        tie_rule: which of the pairs that are counted equally often is merged. `"smallest-ids"` (HF tokenizers,
+            rustbpe) and `"largest-string"` (subword-nmt) do not depend on the order of the texts; `"first-seen"`
+            (minbpe, the textbooks) takes the pair that comes first in the text as merged so far.
+        byte_order: the ids of the bytes: `"value"`, or `"gpt2"` (which `"smallest-ids"` looks at, too).
+        threads: how many threads count; all cores by default.
+        progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
+            `"learn"` (merges).
+
+    Returns:
+        The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
+        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too.
+
+    Raises:
+        SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
+            another argument cannot be used.
+        SubwordOSError: a file cannot be read.
+    """
+    specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
+    _check_choice("algorithm", algorithm, ("bpe",))
+    _check_choice("tie_rule", tie_rule, TIE_RULES)
+    _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
+    _check_choice("normalization", normalization, (None, "NFC", "NFD", "NFKC", "NFKD"))
+    patterns.get_pattern(pattern)
+    _check_size(vocab_size, specials)
+    threads = thread_count(threads)
+
+    stages: list[Stage] = [MatchTokens()] if specials else []
+    if normalization is not None:
+        stages.append(Normalize(normalization))
+    stages.append(Split(pattern))
+    counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
+    for batch in _batches(_texts(texts, files, field, specials, whole=pattern == "none" or normalization is not None)):
+        counter.feed(batch, threads)
+        if progress:
+            progress("count", counter.text_bytes, None)
+    if counter.total == 0:
+        raise SubwordValueError(
+            "there is nothing to train on: "
+            + (f"the {counter.texts} texts hold no text" if counter.texts else "no text was given")
+            + (" outside special tokens" if counter.text_bytes else "")
+        )
+
+    order = BYTE_ORDERS[byte_order]
+    wanted = vocab_size - 256 - len(specials)
+    tell = (lambda done: progress("learn", done, wanted)) if progress else None
+    merges, counts = counter.learn_bpe(wanted, order, tie_rule, tell)
+    report = {
+        "algorithm": algorithm,
+        "asked": vocab_size,
+        "vocab_size": 256 + len(merges) + len(specials),
+        "merges": len(merges),
+        "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
+        "least_count": int(counts[-1]) if len(counts) else None,
+        "texts": counter.texts,
+        "bytes": counter.text_bytes,
+        "pieces": counter.total,
+        "distinct_pieces": counter.distinct,
+        "pattern": pattern,
+        "tie_rule": tie_rule,
+        "byte_order": byte_order,
+    }
+    if report["stopped"] == "no pairs left":
+        warnings.warn(
+            f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} entries, "
+            f"not the {vocab_size} asked for; train on more text, or ask for fewer",
+            SubwordWarning,
+            stacklevel=2,
+        )
+    return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
+
+
+def _bpe_spec(
+    stages: Sequence[Stage],
+    byte_order: bytes,
+    merges: np.ndarray[Any, np.dtype[np.uint32]],
+    specials: Sequence[str],
+    roles: tuple[str | None, str | None, str | None],
+    report: dict[str, Any],
+) -> Spec:
+    """Ids: the bytes in their order, the merges, the special tokens."""
+    pieces = [bytes([byte]) for byte in byte_order]
+    for left, right in merges.tolist():
+        pieces.append(pieces[left] + pieces[right])
+    ids = {token: len(pieces) + at for at, token in enumerate(specials)}
+    bos, eos, pad = roles
+    named = {"bos": bos, "eos": eos, "pad": pad}
+    before, after = ([ids[token]] if token is not None else [] for token in (bos, eos))
+    return Spec(
+        stages=tuple(stages),
+        model=BPE(Vocab(Packed.of(pieces), np.arange(len(pieces), dtype=np.uint32)), merges),
+        extra=tuple(ExtraToken(id, token) for token, id in ids.items()),
+        template=Template((*before, "A", *after), (*before, "A", *after, "B", *after)),
+        roles={role: ids[token] for role, token in named.items() if token is not None},
+        notes={"training": report},
+    )
+
+
+# ======================== arguments ========================
+
+
+def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
+    if isinstance(tokens, (str, bytes)):
+        raise SubwordValueError(f"special_tokens must be a list of tokens, not one string: write [{tokens!r}]")
+    specials = list(tokens)
+    specials += [token for token in dict.fromkeys(named) if token is not None and token not in specials]
+    for token in specials:
+        check_content(token)
+    twice = {token for token in specials if specials.count(token) > 1}
+    if twice:
+        raise SubwordValueError(f"the special token {min(twice)!r} is given twice")
+    return specials
+
+
+def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        raise SubwordValueError(f"unknown {name} {value!r}; choose one of {', '.join(map(repr, known))}")
+
+
+def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
+    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+        raise SubwordValueError(f"vocab_size must be an integer, not {vocab_size!r}")
+    minimum = 256 + len(specials)
+    if vocab_size < minimum:
+        raise SubwordValueError(
+            f"vocab_size={vocab_size} is below the minimum of {minimum}: 256 bytes"
+            + (f" and {len(specials)} special tokens" if specials else "")
+        )
+    if vocab_size > MAX_ID:
+        raise SubwordValueError(f"vocab_size={vocab_size} is beyond the largest id, {MAX_ID}")
+
+
+def _texts(
+    texts: Iterable[Text] | None,
+    files: Iterable[str | os.PathLike[str]] | None,
+    field: str,
+    specials: Sequence[str],
+    whole: bool,
+) -> Iterator[Text]:
+    if (texts is None) == (files is None):
+        raise SubwordValueError("give either texts or files=, one of the two")
+    if isinstance(texts, (str, bytes, bytearray, memoryview)):
+        kind = type(texts).__name__
+        raise SubwordValueError(f"texts must be a list of texts, not one {kind}: write [text], or files=[path]")
+    if isinstance(files, (str, os.PathLike)):
+        raise SubwordValueError(f"files must be a list of paths, not one path: write [{str(files)!r}]")
+    if files is not None:
+        return corpus.read_texts(corpus.find_files(files), field, uncuttable=specials, whole=whole)
+    assert texts is not None
+    try:
+        return iter(texts)
+    except TypeError:
+        raise SubwordValueError(f"texts must be a list of texts, not {type(texts).__name__}") from None
+
+
+def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
+    """Texts in lists of about FEED_BYTES."""
+    batch: list[Text] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text) if hasattr(text, "__len__") else 0
+        if size >= FEED_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
