@@ -60,7 +60,11 @@ class Subword:
         import subword
 
         tok = subword.train(
-            texts, vocab_size=job["vocab_size"], pattern=job["pattern"], byte_order="value", threads=job["threads"]
+            texts,
+            vocab_size=job["vocab_size"],
+            pattern=job["pattern"],
+            byte_order=job.get("byte_order", "value"),
+            threads=job["threads"],
         )
         return [tok.token_bytes(id) for id in range(256, tok.n_vocab)]
 

@@ -126,14 +126,18 @@ def train_table(cases: list[Case]) -> str:
 
 def likeness(cases: list[Case]) -> str:
     """What the trainers have learned, beside ours."""
-    lines = ["Tie rules differ between trainers, so that what they learn parts somewhere:", ""]
+    lines = ["What they learn, beside ours (`smallest-ids`, in the byte order that is more alike):", ""]
     for case in cases:
         for name, row in case["libraries"].items():
-            if name != "subword" and "same_from_start" in row:
-                lines.append(
-                    f"* `{case['pattern']}`, {name}: of {row['learned']:,} tokens, the first "
-                    f"{row['same_from_start']:,} are the same as ours, {row['same_in_any_order']:,} in any order."
+            if name == "subword" or "same_from_start" not in row:
+                continue
+            count, start, any_order = row["learned"], row["same_from_start"], row["same_in_any_order"]
+            same = f"all {count:,} tokens are the same, in the same order"
+            if start < count:
+                same = (
+                    f"the first {start:,} of {count:,} tokens are the same, {row['same_in_any_order']:,} in any order"
                 )
+            lines.append(f'* `{case["pattern"]}`, {name}, `byte_order="{row["byte_order"]}"`: {same}.')
     return "\n".join(lines)
 
 
@@ -167,7 +171,8 @@ def per_call(case: Case, taken: float) -> str:
 
 def ratio(theirs: float, ours: float) -> str:
     times = theirs / ours
-    return f"{times:.0f}" if times >= 20 else f"{times:.1f}" if times >= 2 else f"{times:.2f}"
+    decimals = 0 if times >= 20 else 1 if times >= 2 else 2 if times >= 0.1 else 3
+    return f"{times:.{decimals}f}"
 
 
 def reason(row: dict[str, Any]) -> str:

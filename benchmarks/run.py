@@ -179,8 +179,8 @@ def run_case(case: Case, rounds: int, wanted: list[str]) -> None:
                 row["fails"] = run["fails"]
             else:
                 runs[name].append(run)
-    if case["kind"] == "train":
-        compare_tokens(outcome, runs)
+    if case["kind"] == "train" and runs.get("subword"):
+        compare_tokens(outcome, runs, work(job | {"library": "subword", "byte_order": "gpt2"}).get("tokens", []))
     for name, row in outcome.items():
         if "fails" not in row:
             row |= {field: statistics.median(run[field] for run in runs[name]) for field in runs[name][0]}
@@ -202,22 +202,30 @@ def check(outcome: dict[str, Any], job: Job) -> None:
             outcome[name]["fails"] = "other ids"
 
 
-def compare_tokens(outcome: dict[str, Any], runs: dict[str, list[dict[str, Any]]]) -> None:
-    """How many tokens, from the first on, each trainer learned like ours, and how many in any order."""
+def compare_tokens(outcome: dict[str, Any], runs: dict[str, list[dict[str, Any]]], gpt2_order: list[str]) -> None:
+    """How many tokens, from the first on, each trainer learned like ours, and how many in any order.
+
+    What `smallest-ids` does with ties depends on the ids of the bytes, so ours is compared in both byte orders.
+    """
     learned = {name: [run.pop("tokens") for run in done] for name, done in runs.items()}
-    if not learned.get("subword"):
-        return
-    ours = learned["subword"][0]
+    ours = {"value": learned["subword"][0], "gpt2": gpt2_order}
     for name, row in outcome.items():
         if not learned[name]:
             continue
         theirs = learned[name][0]
-        same = [left == right for left, right in zip(ours, theirs, strict=False)]
+        alike = {order: same_from_start(tokens, theirs) for order, tokens in ours.items()}
+        order = max(alike, key=lambda order: alike[order])
         row["learned"] = len(theirs)
-        row["same_from_start"] = same.index(False) if False in same else len(same)
-        row["same_in_any_order"] = len({*ours} & {*theirs})
+        row["byte_order"] = order
+        row["same_from_start"] = alike[order]
+        row["same_in_any_order"] = len({*ours[order]} & {*theirs})
         if any(tokens != theirs for tokens in learned[name]):
             row["fails"] = "another result in each run"
+
+
+def same_from_start(left: list[str], right: list[str]) -> int:
+    same = [a == b for a, b in zip(left, right, strict=False)]
+    return same.index(False) if False in same else len(same)
 
 
 def work(job: Job) -> dict[str, Any]:

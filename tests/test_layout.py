@@ -147,7 +147,9 @@ def public_things() -> Iterator[tuple[str, object]]:
                     yield f"{name}.{attribute}", value
 
 
-@pytest.mark.parametrize(("name", "thing"), public_things(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "thing"), [*public_things()], ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_public_names_have_docstrings(name: str, thing: object) -> None:
     doc = (thing.__doc__ or "").strip()
     assert doc, f"subword.{name} has no docstring"

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subword.formats.byte_alphabet import from_alphabet
+from subword.byte_alphabet import from_alphabet
 from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split, Vocab
 
 ROOT = Path(__file__).parent.parent

@@ -12,25 +12,33 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
-from .spec import Spec
+from .spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import train
 
 __all__ = [
+    "BPE",
     "Chunk",
     "Encoding",
+    "ExtraToken",
     "FormatError",
     "InternalError",
+    "MatchTokens",
+    "Normalize",
+    "PrefixSpace",
     "Ragged",
     "Spec",
     "SpecialTokenError",
+    "Split",
     "StreamDecoder",
     "SubwordError",
     "SubwordOSError",
     "SubwordValueError",
     "SubwordWarning",
+    "Template",
     "Tokenizer",
     "UnknownTokenError",
+    "Vocab",
     "__version__",
     "load",
     "train",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -318,11 +319,9 @@ def text_bytes(text: Any) -> bytes:
 
 def char_starts(text: Any) -> list[int]:
     """The byte at which each character starts, and the number of bytes; each ill-formed byte is a character."""
-    starts, at = [], 0
-    for char in text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape"):
-        starts.append(at)
-        at += len(char.encode("utf-8", "surrogateescape"))
-    return [*starts, at]
+    paired = isinstance(text, str) and text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    chars = paired or text_bytes(text).decode("utf-8", "surrogateescape")
+    return [0, *accumulate(len(char.encode("utf-8", "surrogateescape")) for char in chars)]
 
 
 def char_span(starts: list[int], span: Span) -> Span:

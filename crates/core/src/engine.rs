@@ -280,8 +280,7 @@ impl Engine {
 
     /// Where `text` spells special tokens: start and end in characters, and the id.
     pub fn find_special(&self, text: &[u8]) -> Result<Vec<(usize, usize, u32)>> {
-        let policy = self.pipeline.extras.policy_for_specials()?;
-        let found = policy.find(&self.pipeline.extras, text, false);
+        let found = self.pipeline.extras.find_specials(text)?;
         let spans: Vec<_> = found.iter().map(|found| (found.start, found.end)).collect();
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
         Ok(char_spans(text, &spans).into_iter().zip(ids).map(|((start, end), id)| (start, end, id)).collect())

@@ -1,6 +1,6 @@
 //! Extra tokens: the special and added tokens beside a model's entries, and what a call does with those in its text.
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::normalize::Form;
@@ -79,25 +79,22 @@ impl Extras {
                 return Ok(None);
             }
             let contents = tokens.iter().map(|&i| self.content(i));
-            Ok(Some(Matcher { automaton: build(MatchKind::LeftmostLongest, contents)?, tokens }))
+            Ok(Some(Matcher { automaton: build(contents)?, tokens }))
         };
         let forbidden: Vec<Vec<u8>> = forbidden.into_iter().filter(|content| !content.is_empty()).collect();
         let forbidden = match forbidden.is_empty() {
             true => None,
-            false => Some((build(MatchKind::LeftmostLongest, forbidden.iter().cloned())?, forbidden)),
+            false => Some((build(forbidden.iter().cloned())?, forbidden)),
         };
         Ok(Policy { raw: taken(false)?, normalized: taken(true)?, forbidden })
     }
 
-    /// Takes all special tokens and nothing else, wherever they stand in the raw text.
-    pub fn policy_for_specials(&self) -> Result<Policy> {
+    /// Where `text` spells special tokens, whatever their flags: the leftmost first, and of these the longest.
+    pub fn find_specials(&self, text: &[u8]) -> Result<Vec<Found>> {
         let tokens: Vec<usize> = (0..self.tokens.len()).filter(|&i| self.tokens[i].kind == Kind::Special).collect();
-        if tokens.is_empty() {
-            return Ok(Policy { raw: None, normalized: None, forbidden: None });
-        }
-        let contents = tokens.iter().map(|&i| self.tokens[i].content.clone());
-        let raw = Some(Matcher { automaton: build(MatchKind::LeftmostLongest, contents)?, tokens });
-        Ok(Policy { raw, normalized: None, forbidden: None })
+        let automaton = build(tokens.iter().map(|&i| self.tokens[i].content.clone()))?;
+        let found = |hit: Match| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() };
+        Ok(automaton.find_iter(text).map(found).collect())
     }
 
     /// The content as it stands in the text of the stage that takes it.
@@ -123,9 +120,9 @@ impl Extras {
     }
 }
 
-fn build(kind: MatchKind, contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
+fn build(contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
     AhoCorasick::builder()
-        .match_kind(kind)
+        .match_kind(MatchKind::LeftmostLongest)
         .build(contents)
         .map_err(|error| Error::value(format!("too many or too long extra tokens: {error}")))
 }

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import SubwordError, __version__
-from ..errors import SpecialTokenError
+from .._core import __version__
+from ..errors import SpecialTokenError, SubwordError
 from .common import UsageError, one_line
 from .count import count
 from .decode import decode

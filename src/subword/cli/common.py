@@ -18,10 +18,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
-import subword
-
-from ..corpus import Document, find_files, read_documents, size_on_disk
+from ..corpus import Document, find_files, name_of, read_documents, size_on_disk
+from ..errors import SpecialTokenError, SubwordOSError, SubwordValueError
+from ..report.terminal import visible
 from ..spec import MatchTokens, Normalize, Split
+from ..tokenizer import Tokenizer
 
 
 class UsageError(Exception):
@@ -34,7 +35,7 @@ StdinFormat: TypeAlias = Literal["text", "jsonl"]
 
 TokenizerArg = Annotated[str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file.", show_default=False)]
 FilesArg = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILES]...", help="Files, folders, globs, -.", show_default=False)
+    list[str] | None, typer.Argument(metavar="FILES", help="Files, folders, globs, -.", show_default=False)
 ]
 TextOpt = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="This text, instead of files.")]
 FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The field of .jsonl lines with the text.")]
@@ -54,7 +55,8 @@ BothEndsOpt = Annotated[
     bool, typer.Option("--add-special-tokens", help="Add the tokens that the tokenizer puts around a text.")
 ]
 ThreadsOpt = Annotated[
-    int | None, typer.Option("--threads", metavar="N", min=1, help="How many threads; all processors if not given.")
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, max=1024, help="How many threads; all processors if not given."),
 ]
 ForceOpt = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 
@@ -70,7 +72,7 @@ def parse_size(text: str) -> int:
         digits, decimals, unit = match.groups(default="")
         zeros = {"": 0, "k": 3, "m": 6}[unit] - len(decimals)
         if zeros >= 0:
-            return int(re.sub("[_,]", "", digits) + decimals) * 10**zeros
+            return int(re.sub("[_,]", "", digits) + decimals + "0" * zeros)
     raise typer.BadParameter(f"{text!r} is not a size; write 32000, 32_000 or 32k")
 
 
@@ -92,11 +94,11 @@ class Input:
         self.text = text
         try:
             self.files = find_files(files or ())
-        except subword.SubwordOSError as error:
+        except SubwordOSError as error:
             if error.errno != errno.ENOENT:
                 raise
             advice = 'for text on the command line there is --text "…"'
-            raise subword.SubwordValueError(f"{error.filename or repr('')}: no such file; {advice}") from error
+            raise SubwordValueError(f"{error.filename or repr('')}: no such file; {advice}") from error
         self.field = field
         self.stdin = stdin
 
@@ -107,7 +109,7 @@ class Input:
 
     def documents(self, whole: bool, on_bytes: Callable[[int], None] | None = None) -> Iterator[Document]:
         if self.text is not None:
-            yield Document(Path("--text"), None, iter((self.text.encode("utf-8", "surrogateescape"),)))
+            yield Document(Path("text"), None, iter((self.text.encode("utf-8", "surrogateescape"),)))
         yield from read_documents(self.files, self.field, on_bytes, whole=whole, stdin=self.stdin)
 
 
@@ -129,7 +131,7 @@ def batches(documents: Iterator[Document], size: int = 8 << 20) -> Iterator[Batc
     yield batch
 
 
-def must_stay_whole(tok: subword.Tokenizer) -> bool:
+def must_stay_whole(tok: Tokenizer) -> bool:
     """Whether cutting a text at newlines, as `corpus` does with long ones, could change its ids."""
     return not (
         all(
@@ -146,7 +148,7 @@ def must_stay_whole(tok: subword.Tokenizer) -> bool:
     )
 
 
-def policy(tok: subword.Tokenizer, allow: Sequence[str] | None, ordinary: bool) -> dict[str, Any]:
+def policy(tok: Tokenizer, allow: Sequence[str] | None, ordinary: bool) -> dict[str, Any]:
     """The arguments for `encode` and its kin that `--allow-special` and `--ordinary` mean."""
     if ordinary and allow:
         raise UsageError("give --ordinary or --allow-special, not both")
@@ -159,6 +161,23 @@ def policy(tok: subword.Tokenizer, allow: Sequence[str] | None, ordinary: bool) 
         known = ", ".join(tok.special_tokens) or "none"
         raise UsageError(f"the tokenizer has no special token {name!r}; it has: {known}")
     return {"allowed_special": names}
+
+
+@contextmanager
+def naming_special(tok: Tokenizer, batch: Batch, how: dict[str, Any]) -> Iterator[None]:
+    """Let a refused special token be told with the file that it is in, and what stands around it."""
+    try:
+        yield
+    except SpecialTokenError as error:
+        names = {id: name for name, id in tok.special_tokens.items() if name not in how["allowed_special"]}
+        for document, part in batch:
+            for start, end, id in tok.find_special(part or b""):
+                if id in names:
+                    chars = (part or b"").decode("utf-8", "surrogateescape")[max(start - 20, 0) : end + 20]
+                    around = visible(chars.encode("utf-8", "surrogateescape"))
+                    where = name_of(document.path) + (f", line {document.line}" if document.line else "")
+                    raise SpecialTokenError(f"{where}: spells the special token {names[id]!r}: …{around}…") from error
+        raise
 
 
 # ======================== output ========================
@@ -207,13 +226,13 @@ def print_tsv(*cells: object) -> None:
 def check_out(path: Path, force: bool) -> None:
     """Refuse an output file that could not be written at the end of the work, before it begins."""
     if not path.parent.is_dir():
-        raise subword.SubwordValueError(f"{path}: there is no folder {path.parent}; make it first")
+        raise SubwordValueError(f"{path}: there is no folder {path.parent}; make it first")
     if path.exists() and not path.is_file():
-        raise subword.SubwordValueError(f"{path}: not a file that can be replaced")
+        raise SubwordValueError(f"{path}: not a file that can be replaced")
     if path.exists() and not force:
-        raise subword.SubwordValueError(f"{path} exists; --force replaces it")
+        raise SubwordValueError(f"{path} exists; --force replaces it")
     if not os.access(path.parent, os.W_OK):
-        raise subword.SubwordValueError(f"{path.parent}: no permission to write into this folder")
+        raise SubwordValueError(f"{path.parent}: no permission to write into this folder")
 
 
 @contextmanager

@@ -9,9 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-import subword
-
 from ..corpus import name_of
+from ..tokenizer import load
 from . import common
 
 
@@ -71,14 +70,15 @@ def count(
       git diff | subword count tokenizer.json
     """
     source = common.Input(files, text, field, stdin_format)
-    tok = subword.load(tokenizer)
+    tok = load(tokenizer)
     how = common.policy(tok, allow_special, ordinary)
     how["add_special_tokens"] = add_special_tokens
     totals: dict[str, Total] = {}
     with common.progress() as report, common.ticking("count", source.size, report) as tick:
         documents = source.documents(add_special_tokens or common.must_stay_whole(tok), tick)
         for batch in common.batches(documents):
-            counts = iter(tok.count_batch([part for _, part in batch if part is not None], threads=threads, **how))
+            with common.naming_special(tok, batch, how):
+                counts = iter(tok.count_batch([part for _, part in batch if part is not None], threads=threads, **how))
             for document, part in batch:
                 name = name_of(document.path)
                 total = totals.setdefault(name, Total(name))

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-import subword
-
 from ..corpus import find_files, name_of
 from ..corpus.files import read_blocks
+from ..errors import FormatError, SubwordValueError
 from ..spec import MAX_ID
+from ..tokenizer import load
 from . import common
 
 _ID_CHARS = frozenset("0123456789,[] \t\n")
@@ -24,7 +24,7 @@ def decode(
     tokenizer: common.TokenizerArg,
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[IDS or FILES]...", help="Ids, or files with ids; - for standard input."),
+        typer.Argument(metavar="IDS|FILES", help="Ids, or files with ids; - for standard input."),
     ] = None,
     skip_special_tokens: Annotated[
         bool, typer.Option("--skip-special-tokens", help="Leave special tokens out of the text.")
@@ -50,10 +50,10 @@ def decode(
         if sys.stdin is None or sys.stdin.isatty():
             raise common.UsageError("no ids: give ids or files, or pipe ids in (- reads what you type)")
         ids = ["-"]
-    tok = subword.load(tokenizer)
+    tok = load(tokenizer)
     parts = [_ids_of(arg) for arg in _arguments(ids)]
     numbers = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
-    data = tok.decode_bytes(_without_special(tok, numbers) if skip_special_tokens else numbers)
+    data = tok.decode_bytes(numbers, skip_special_tokens)
     if json:
         text = data.decode("utf-8", "replace")
         common.print_json({"tokens": len(numbers), "text": text, "utf8": text.encode() == data})
@@ -80,23 +80,23 @@ def _ids_of(arg: str | Path) -> npt.NDArray[np.uint32]:
     data = b"".join(read_blocks(arg))
     if arg.suffix == ".bin":
         if len(data) % 4:
-            raise subword.FormatError(f"{arg}: {len(data)} bytes are not a whole number of four-byte ids")
+            raise FormatError(f"{arg}: {len(data)} bytes are not a whole number of four-byte ids")
         return np.frombuffer(data, dtype="<u4").astype(np.uint32)
     try:
         return parse_ids(data.decode("utf-8"), name_of(arg))
     except UnicodeDecodeError as error:
-        raise subword.FormatError(f"{name_of(arg)}: not ids but bytes that are no text") from error
+        raise FormatError(f"{name_of(arg)}: not ids but bytes that are no text") from error
 
 
 def _load_npy(path: Path) -> npt.NDArray[np.uint32]:
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise subword.FormatError(f"{path}: not a .npy file that can be read: {common.one_line(error)}") from error
+        raise FormatError(f"{path}: not a .npy file that can be read: {common.one_line(error)}") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
-        raise subword.FormatError(f"{path}: not an array of integers")
+        raise FormatError(f"{path}: not an array of integers")
     if array.size and (array.min() < 0 or array.max() > MAX_ID):
-        raise subword.FormatError(f"{path}: ids from {array.min()} to {array.max()}; ids lie in 0 … {MAX_ID}")
+        raise FormatError(f"{path}: ids from {array.min()} to {array.max()}; ids lie in 0 … {MAX_ID}")
     return array.astype(np.uint32).ravel()
 
 
@@ -110,9 +110,5 @@ def parse_ids(text: str, where: str = "the text") -> npt.NDArray[np.uint32]:
     for number, word in enumerate(words, 1):
         if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= MAX_ID):
             shown = word if len(word) <= 40 else word[:40] + "…"
-            raise subword.SubwordValueError(f"{where}: number {number} is {shown!r}, not an id in 0 … {MAX_ID}")
+            raise SubwordValueError(f"{where}: number {number} is {shown!r}, not an id in 0 … {MAX_ID}")
     return np.array(words, dtype=np.uint32)
-
-
-def _without_special(tok: subword.Tokenizer, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    return ids[~np.isin(ids, list(tok.special_tokens.values()))]

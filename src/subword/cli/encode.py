@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-import subword
-
 from ..corpus import Document, name_of
+from ..tokenizer import Tokenizer, load
 from . import common
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -62,7 +61,7 @@ def encode(
         if json:
             raise common.UsageError("give --out or --json, not both")
         common.check_out(out, force)
-    tok = subword.load(tokenizer)
+    tok = load(tokenizer)
     how = common.policy(tok, allow_special, ordinary)
     how["add_special_tokens"] = add_special_tokens
     ending = () if end_with is None else (_special_id(tok, end_with),)
@@ -81,7 +80,7 @@ def encode(
         print(f"{tokens:,} ids in {out}", file=sys.stderr)
 
 
-def _special_id(tok: subword.Tokenizer, name: str) -> int:
+def _special_id(tok: Tokenizer, name: str) -> int:
     if name not in tok.special_tokens:
         known = ", ".join(tok.special_tokens) or "none"
         raise common.UsageError(f"the tokenizer has no special token {name!r}; it has: {known}")
@@ -89,7 +88,7 @@ def _special_id(tok: subword.Tokenizer, name: str) -> int:
 
 
 def _encoded(
-    tok: subword.Tokenizer,
+    tok: Tokenizer,
     documents: Iterator[Document],
     how: dict[str, Any],
     ending: tuple[int, ...],
@@ -99,7 +98,8 @@ def _encoded(
     last = np.array(ending, dtype=np.uint32)
     for batch in common.batches(documents):
         parts = [part for _, part in batch if part is not None]
-        encoded = iter(tok.encode_batch_to_numpy(parts, threads=threads, **how))
+        with common.naming_special(tok, batch, how):
+            encoded = iter(tok.encode_batch_to_numpy(parts, threads=threads, **how))
         for document, part in batch:
             if part is not None:
                 yield document, next(encoded)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import subword
-
 from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..spec import Split
+from ..tokenizer import Tokenizer, load
 from . import common
 
 LONGEST = 12
@@ -26,11 +25,11 @@ def info(tokenizer: common.TokenizerArg, json: common.JsonOpt = False) -> None:
       subword info tokenizer.json
       subword info tokenizer.json --json | jq .special_tokens
     """
-    card = describe(subword.load(tokenizer))
+    card = describe(load(tokenizer))
     common.print_json(card) if json else _render(card)
 
 
-def describe(tok: subword.Tokenizer) -> dict[str, Any]:
+def describe(tok: Tokenizer) -> dict[str, Any]:
     """The card of a tokenizer, as plain data."""
     spec = tok.spec
     lengths = np.diff(spec.model.vocab.pieces.offsets.astype(np.int64))
@@ -62,7 +61,7 @@ def _render(card: dict[str, Any]) -> None:
         ("model", model["type"] + f", by {model['priority']}" + (", ignore_merges" if model["ignore_merges"] else "")),
         ("vocabulary", f"{card['vocab']:,} entries, {card['merges']:,} merges, n_vocab {card['n_vocab']:,}"),
         ("special tokens", _listed(card["special_tokens"].items())),
-        ("other tokens", _listed((row["content"], row["id"]) for row in card["extra_tokens"] if row["kind"] != "special")),
+        ("other tokens", _listed(_other_tokens(card))),
         ("roles", "  ".join(f"{role} {id}" for role, id in card["roles"].items())),
         ("stages", "\n".join(_stage(row) for row in card["stages"])),
         ("pattern", "\n".join(card["pattern"].values())),
@@ -81,4 +80,8 @@ def _listed(tokens: Iterable[tuple[str, int]]) -> str:
 
 
 def _stage(row: dict[str, Any]) -> str:
-    return row["stage"] + "".join(f" {name}={value}" for name, value in row.items() if name != "stage")
+    return str(row["stage"]) + "".join(f" {name}={value}" for name, value in row.items() if name != "stage")
+
+
+def _other_tokens(card: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(row["content"], row["id"]) for row in card["extra_tokens"] if row["kind"] != "special"]

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-import subword
-
 from ..corpus import find_files
 from ..report import terminal
+from ..tokenizer import load
 from . import common
 
 SHORT = 40
@@ -20,7 +19,7 @@ SHORT = 40
 def show(
     tokenizer: common.TokenizerArg,
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text; - or nothing for standard input.")
+        str | None, typer.Argument(metavar="TEXT", help="The text; - or nothing for standard input.")
     ] = None,
     file: Annotated[str | None, typer.Option("--file", "-f", metavar="FILE", help="A file, instead of TEXT.")] = None,
     table: Annotated[
@@ -39,7 +38,7 @@ def show(
 
     On a terminal: the text, token by token on alternating colours (set apart by │ where there are none), with ␣ for a
     space, → for a tab, ↵ for a newline and ⟨e4⟩ for a byte that is part of a character; then a table with ids, bytes
-    and spans. Through a pipe: the table with tabs, a token a line, a heading first. --json prints {"text", "tokens":
+    and spans. Through a pipe: the table with tabs, a token a line, a heading first. --json prints {"count", "tokens":
     [{"id", "piece", "bytes", "byte_span", "char_span"}]} with bytes in hexadecimal.
 
     \b
@@ -53,10 +52,12 @@ def show(
         raise common.UsageError("give TEXT or --file, not both")
     files = [str(path) for path in find_files([file])] if file is not None else None
     source = common.Input(["-"], None) if text == "-" else common.Input(files, text)
-    tok = subword.load(tokenizer)
+    tok = load(tokenizer)
     how = common.policy(tok, allow_special, ordinary)
     for document in source.documents(whole=True):
-        encoding = tok.tokenize(b"".join(document.parts), add_special_tokens=add_special_tokens, **how)
+        whole = b"".join(document.parts)
+        with common.naming_special(tok, [(document, whole)], how):
+            encoding = tok.tokenize(whole, add_special_tokens=add_special_tokens, **how)
         _render(encoding, table, max_tokens, json)
 
 

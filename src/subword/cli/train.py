@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-import subword
-
-from ..corpus import find_files
+from .. import training
+from ..corpus import find_files, read_texts, size_on_disk
+from ..formats import FORMATS
 from ..patterns import PATTERNS, get_pattern
 from ..report.terminal import visible
+from ..tokenizer import Tokenizer
 from . import common
+
+TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
+ByteOrder: TypeAlias = Literal["value", "gpt2"]
+
+TIE_RULES = ", ".join(training.TIE_RULES)
+SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 
 def train(
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="Files, folders, globs, -.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files, folders, globs, -.")],
     vocab_size: Annotated[
         int,
         typer.Option(
@@ -40,13 +47,16 @@ def train(
         typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
     ] = None,
     tie_rule: Annotated[
-        str, typer.Option("--tie-rule", metavar="NAME", help="Which of equally frequent pairs is merged first.")
+        TieRule,
+        typer.Option("--tie-rule", metavar="NAME", help=f"Which of equally frequent pairs goes first: {TIE_RULES}."),
     ] = "smallest-ids",
     byte_order: Annotated[
-        str, typer.Option("--byte-order", metavar="value|gpt2", help="Which byte gets which of the ids 0 to 255.")
+        ByteOrder,
+        typer.Option("--byte-order", metavar="value|gpt2", help="Which byte gets which of the ids 0 to 255."),
     ] = "value",
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
+    stdin_format: common.StdinOpt = "text",
     force: common.ForceOpt = False,
     json: common.JsonOpt = False,
 ) -> None:
@@ -62,20 +72,22 @@ def train(
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
     """
     get_pattern(pattern)
+    if not out.name.lower().endswith(SUFFIXES):
+        raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)
     found = find_files(files)
     started = time.perf_counter()
-    with common.progress() as report:
-        tok = subword.train(
-            files=found,
+    with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
+        tok = training.train(
+            # not files=, for the progress in bytes on disk, whose total is known
+            read_texts(found, field, tick, uncuttable=special or (), whole=pattern == "none", stdin=stdin_format),
             vocab_size=vocab_size,
             pattern=pattern,
             special_tokens=special or (),
             tie_rule=tie_rule,
             byte_order=byte_order,
             threads=threads,
-            field=field,
-            progress=report,
+            progress=_learning(report),
         )
     tok.save(out)
     summary: dict[str, Any] = {
@@ -88,7 +100,12 @@ def train(
     common.print_json(summary) if json else _render(summary)
 
 
-def _merged_ids(tok: subword.Tokenizer) -> list[int]:
+def _learning(report: common.Report | None) -> common.Report | None:
+    """`report` without the stage of counting, which the reading of files reports itself."""
+    return report and (lambda stage, done, total: None if stage == "count" else report(stage, done, total))
+
+
+def _merged_ids(tok: Tokenizer) -> list[int]:
     """The ids of the entries that merges made, in the order in which they were learned."""
     extra = {token.id for token in tok.spec.extra}
     return [id for id in tok.spec.model.vocab.ids.tolist() if id >= 256 and id not in extra]
@@ -106,10 +123,3 @@ def _render(summary: dict[str, Any]) -> None:
             ("written to", summary["out"]),
         )
     )
-    if summary["vocab_size"] < summary["asked"]:
-        common.console().print(
-            f"Note: {summary['asked']:,} entries were asked for, but training stopped early: {summary['stopped']}. "
-            "More text gives more.",
-            style="yellow",
-            soft_wrap=True,
-        )

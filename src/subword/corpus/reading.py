@@ -127,8 +127,10 @@ def _text_of(line: bytes, field: str) -> bytes:
     text = row[field]
     if not isinstance(text, str):
         raise _LineError(f"the field {field!r} is a JSON {_json_name(text)}, not a string")
-    # A surrogate alone, which JSON can spell and UTF-8 cannot, is read as U+FFFD, as everywhere.
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # a surrogate alone, which JSON can spell and UTF-8 cannot: U+FFFD, as everywhere
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def _known_fields(row: dict[str, Any]) -> str:

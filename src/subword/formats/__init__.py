@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from ..errors import FormatError, SubwordValueError
@@ -39,7 +40,7 @@ class Format:
 
 FORMATS: tuple[Format, ...] = (
     Format(
-        name="subword",
+        name="native",
         suffixes=(".subword",),
         sign="a first line 'subword tokenizer 1'",
         looks_like=native.looks_like,
@@ -87,14 +88,17 @@ def read(data: bytes, source: str = "<bytes>") -> Spec:
     )
 
 
-def save(spec: Spec, path: AnyPath, format: str | None = None) -> None:
+def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     """Write a tokenizer file, atomically: whatever happens, the old file or the new one stands there, whole.
 
     Args:
         spec: The tokenizer.
         path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything) or
             `.json` (tokenizer.json of HF tokenizers).
-        format: The name of a format, for a file whose suffix does not say.
+        format: The name of a format (`native`, `tokenizer.json`), for a file whose suffix does not say.
+
+    Returns:
+        Where the file is.
 
     Raises:
         SubwordValueError: there is no such format, or it cannot hold something of `spec`; the message names it.
@@ -103,6 +107,7 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> None:
     name = path_of(path)
     row = _format_of(name, format)
     write_file(name, row.write(spec))
+    return Path(name)
 
 
 def _format_of(name: str, format: str | None) -> Format:

@@ -39,7 +39,7 @@ _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "normalized": lambda value: isinstance(value, bool),
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
     "pattern": lambda value: value in PATTERNS,
-    "unicode": lambda value: isinstance(value, str),
+    "unicode": lambda value: isinstance(value, str) and value.isascii(),
 }
 
 

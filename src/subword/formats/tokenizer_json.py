@@ -23,22 +23,23 @@ else the next free one. A file that says otherwise is refused, and writing lists
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, SubwordWarning
-from ..patterns import get_pattern, pattern_of
+from ..patterns import UNICODE, get_pattern, pattern_of
 from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
-from .byte_alphabet import spelled_bytes, to_alphabet
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
-NORMALIZER_UNICODE = "12.1"
-SPLIT_UNICODE = "16.0"
-"""The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions."""
+# The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions.
+NORMALIZER_UNICODE = Normalize("NFC").unicode
+SPLIT_UNICODE = UNICODE
 
 
 def looks_like(data: bytes) -> bool:
@@ -158,7 +159,7 @@ def _read_split(step: Node) -> str:
     row = pattern_of(regex.text())
     if row is None:
         raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
-    if "}+" in regex.value:
+    if re.search(r"[0-9]\}\+", regex.value):
         raise regex.error(
             f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
             f"for that, write {json.dumps(row.plain)}"
@@ -381,7 +382,7 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
     _check_stages(spec)
-    _warn_of_roles(spec)
+    _check_template(spec.template)
     model_vocab, merges = _model_vocab(spec), _merges(spec)
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
@@ -389,6 +390,7 @@ def write(spec: Spec) -> bytes:
     merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
     for token in added:
         _check_added_token(token, vocab, model_vocab, merged, spec.model.ignore_merges)
+    _warn_of_roles(spec)
     document: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
@@ -442,12 +444,18 @@ def _check_stages(spec: Spec) -> None:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
 
 
+def _check_template(template: Template) -> None:
+    for items, texts in ((template.single, ["A"]), (template.pair, ["A", "B"])):
+        if sorted(item for item in items if isinstance(item, str)) != texts:
+            _refuse(f"the template {items!r}, without {' and '.join(texts)} once")
+
+
 def _warn_of_roles(spec: Spec) -> None:
     kept = _template_roles(spec.template) | {"unk": spec.roles.get("unk")}
     lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
     if lost:
         text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
-        warnings.warn(text, SubwordWarning, stacklevel=4)
+        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
 
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
@@ -541,9 +549,6 @@ def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[
 def _post_processor(template: Template, names: dict[int, str]) -> dict[str, Any] | None:
     if template == Template():
         return None
-    for items, texts in ((template.single, ["A"]), (template.pair, ["A", "B"])):
-        if sorted(item for item in items if isinstance(item, str)) != texts:
-            _refuse(f"the template {items!r}, without {' and '.join(texts)} once")
     used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
     return {
         "type": "TemplateProcessing",

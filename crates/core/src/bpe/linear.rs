@@ -1,4 +1,4 @@
-//! One pass over a piece of any length, where every entry encodes to itself.
+//! One pass over a piece of any length, where every entry encodes to itself and ranks after its parts.
 //!
 //! An encoding is *valid* when encoding its bytes gives it back; every stretch of a valid encoding is valid, and two
 //! neighbours decide alone whether they may stand side by side (`Bpe::compatible`). So each suffix of a text has
@@ -71,7 +71,7 @@ impl Linear {
     /// For each place `pos` in the piece the token that starts there in the encoding of `piece[pos..]` (forward), or
     /// the one that ends at `pos + 1` in the encoding of `piece[..=pos]` (backward).
     fn tokens(&self, bpe: &Bpe, piece: &[u8]) -> Vec<Token> {
-        let Proof::Proved { parts, ranks } = &bpe.proof else { return Vec::new() };
+        let Proof::Proved { parts, ranks, .. } = &bpe.proof else { return Vec::new() };
         let len = piece.len();
         let mut tokens: Vec<Token> = vec![NONE; len];
         let mut candidates: Vec<(usize, Token)> = Vec::new();

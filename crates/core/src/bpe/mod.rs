@@ -6,8 +6,9 @@
 //! spell a third.
 //!
 //! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
-//! piece that is an entry needs no merging, (b) the last merge of each entry is the only rule that can ever make it,
-//! and (c) long pieces can be encoded in one pass, linear in their length ([`linear`]).
+//! piece that is an entry needs no merging, and (b) the last merge of each entry is the only rule that can ever make
+//! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded in one pass, linear in their
+//! length ([`linear`]).
 
 pub mod learn;
 mod linear;
@@ -37,8 +38,9 @@ pub struct Bpe {
 
 /// What `prove` found out about a vocabulary.
 enum Proof {
-    /// Every entry encodes to itself. The last merge of each, and its rank plus one; bytes have rank 0.
-    Proved { parts: Vec<(Token, Token)>, ranks: Vec<u32> },
+    /// Every entry encodes to itself. The last merge of each, and its rank plus one; bytes have rank 0. An entry that
+    /// does not rank after its parts, if there is one.
+    Proved { parts: Vec<(Token, Token)>, ranks: Vec<u32>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
 }
@@ -59,9 +61,9 @@ impl Bpe {
             Priority::Rank => Rules::from_ranks(&vocab),
         };
         let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
-            Proof::Proved { parts, ranks } => {
+            Proof::Proved { parts, ranks, out_of_order } => {
                 let needed = Rules::from_parts(&parts, &ranks);
-                (Proof::Proved { parts, ranks }, needed)
+                (Proof::Proved { parts, ranks, out_of_order }, needed)
             }
             refuted => (refuted, rules),
         };
@@ -91,7 +93,7 @@ impl Bpe {
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
         if piece.len() <= SHORT {
             merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
-        } else if matches!(self.proof, Proof::Proved { .. }) {
+        } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
             merge::long(piece, &self.byte_tokens, &self.rules, out);
@@ -103,15 +105,20 @@ impl Bpe {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
     }
 
+    /// Whether one pass over a piece is proved to give its tokens.
+    fn has_one_pass(&self) -> bool {
+        matches!(self.proof, Proof::Proved { out_of_order: None, .. })
+    }
+
     /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
     /// what one pass gives.
     pub fn prefix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        matches!(self.proof, Proof::Proved { .. }).then(|| self.linear(Direction::Backward).counts(self, piece))
+        self.has_one_pass().then(|| self.linear(Direction::Backward).counts(self, piece))
     }
 
     /// The token count of every suffix of `piece` (`result[n]` for what is left without its first `n` bytes).
     pub fn suffix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        matches!(self.proof, Proof::Proved { .. }).then(|| self.linear(Direction::Forward).counts(self, piece))
+        self.has_one_pass().then(|| self.linear(Direction::Forward).counts(self, piece))
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
@@ -151,37 +158,30 @@ impl Bpe {
     /// Rows of what `plan()` shows: step, how, why.
     pub fn plan(&self) -> Vec<(String, String, String)> {
         let row = |step: &str, how: &str, why: String| (step.to_owned(), how.to_owned(), why);
-        let (whole, long) = match &self.proof {
-            Proof::Proved { .. } => {
+        let entry = |token: Token| format!("{} (id {})", show(self.vocab.piece(token)), self.vocab.id(token));
+        let from_a_queue = "merged pair by pair from a queue";
+        let (whole, why_whole, long, why_long) = match &self.proof {
+            Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
-                (
-                    row("piece that is an entry", "looked up", why.clone()),
-                    row(
-                        "long piece",
-                        "one pass over its bytes",
-                        format!("{why}, so the last token of every prefix decides"),
-                    ),
-                )
+                match out_of_order {
+                    None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
+                    Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
+                }
             }
             Proof::Refuted { example, count } => {
-                let why = format!(
-                    "{count} of the {} entries do not encode to themselves, such as {} (id {})",
-                    self.vocab.len(),
-                    show(self.vocab.piece(*example)),
-                    self.vocab.id(*example)
-                );
-                let whole = if self.ignore_merges {
-                    row("piece that is an entry", "looked up", "the model ignores merges there".into())
-                } else {
-                    row("piece that is an entry", "merged like any other", why.clone())
-                };
-                (whole, row("long piece", "merged pair by pair from a queue", why))
+                let total = self.vocab.len();
+                let why =
+                    format!("{count} of {total} entries do not encode to themselves, such as {}", entry(*example));
+                match self.ignore_merges {
+                    true => ("looked up", "the model ignores merges there".into(), from_a_queue, why),
+                    false => ("merged like any other", why.clone(), from_a_queue, why),
+                }
             }
         };
         vec![
-            whole,
+            row("piece that is an entry", whole, why_whole),
             row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
-            long,
+            row("long piece", long, why_long),
         ]
     }
 }
