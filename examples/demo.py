@@ -8,9 +8,11 @@ or a folder, takes yours. The tokenizer is written to build/demo/tokenizer.json.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import sysconfig
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ VOCAB_SIZE = 4096
 END = "<|endoftext|>"
 OUT = Path(__file__).resolve().parent.parent / "build" / "demo" / "tokenizer.json"
 NOT_THESE = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
+ENOUGH = 100_000_000
 SAMPLE = '    def __init__(self, name: str = "naïve 你好"):  # 1234567\n'
 
 console = Console(highlight=False, markup=False, emoji=False)
@@ -54,15 +57,19 @@ def standard_library() -> Texts:
 
 
 def texts_of(path: str) -> Texts:
-    """Your files, with the last tenth of them held out."""
-    texts = list(read_texts(find_files([path]), block=1 << 16))
-    if len(texts) == 1:
-        lines = texts[0].splitlines(keepends=True)
-        texts = [b"".join(lines[: -(len(lines) // 10) or None]), b"".join(lines[-(len(lines) // 10) or len(lines) :])]
-    cut = len(texts) - max(len(texts) // 10, 1)
-    unseen = b"".join(texts[cut:])
+    """Your text, up to a size that takes seconds, with its last tenth held out."""
+    parts: list[bytes] = []
+    size = 0
+    for part in read_texts(find_files([path])):
+        parts.append(part)
+        size += len(part)
+        if size > ENOUGH:
+            break
+    text = b"".join(parts)
+    cut = text.find(b"\n", len(text) * 9 // 10) + 1 or len(text) * 9 // 10
+    train, unseen = text[:cut], text[cut:]
     sample = next((line for line in unseen.decode("utf-8", "replace").splitlines() if len(line) > 40), SAMPLE)
-    return Texts(path, texts[:cut], f"the end of {path}", unseen, sample[:200])
+    return Texts(path, [train], f"the last tenth of {path}", unseen, sample[:200])
 
 
 def hugging_face_agrees(file: Path, text: str, ids: list[int]) -> bool | None:
@@ -81,7 +88,9 @@ def main() -> int:
 
     console.print(f"Training {VOCAB_SIZE:,} entries on {texts.what}, {megabytes:.1f} MB …")
     start = time.perf_counter()
-    tok = subword.train(texts.train, vocab_size=VOCAB_SIZE, special_tokens=[END])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", subword.SubwordWarning)  # that the text was too small for the size: said below
+        tok = subword.train(texts.train, vocab_size=VOCAB_SIZE, special_tokens=[END])
     seconds = time.perf_counter() - start
 
     OUT.parent.mkdir(parents=True, exist_ok=True)
@@ -101,19 +110,23 @@ def main() -> int:
         f"{texts.unseen_name}, never seen in training, decodes to the same bytes":
             loaded.decode_bytes(ids) == texts.unseen,
         "Hugging Face's tokenizers, from the same file, gives the same ids":
-            hugging_face_agrees(OUT, unseen_text, loaded.encode_ordinary(unseen_text)),
+            hugging_face_agrees(OUT, unseen_text, loaded.encode(unseen_text, allowed_special="all")),
     }  # fmt: skip
 
     merged = [id for id in tok.spec.model.vocab.ids.tolist() if id >= 256 and id not in tok.special_tokens.values()]
     longest = sorted(merged, key=lambda id: (-len(tok.token_bytes(id)), id))
+    words = [word for id in longest if re.search(r"\w", word := visible(tok.token_bytes(id)))]
     per_token = len(texts.unseen) / max(len(ids), 1)
 
+    out = str(OUT.relative_to(Path.cwd()) if OUT.is_relative_to(Path.cwd()) else OUT)
     card = Table.grid(padding=(0, 2))
     card.add_column(style="bold", no_wrap=True)
     card.add_column(overflow="fold")
     shown = [visible(tok.token_bytes(id)) for id in merged[:32]]
+    stopped = (tok.training or {}).get("stopped")
+    card.add_row("vocabulary", f"{tok.n_vocab:,} entries ({stopped})")
     card.add_row("first merges", Text("  ".join(shown)))
-    card.add_row("longest tokens", Text("  ".join(visible(tok.token_bytes(id)) for id in longest[:8])))
+    card.add_row("longest words", Text("  ".join(words[:12])))
     card.add_row("compression", f"{texts.unseen_name}: {len(texts.unseen):,} bytes in {len(ids):,} tokens")
     card.add_row("", f"{per_token:.2f} bytes a token (a token a byte would be 1.00)")
     card.add_row("training", f"{seconds:.1f} s, {megabytes / seconds:.1f} MB/s")
@@ -121,12 +134,14 @@ def main() -> int:
     card.add_row(
         "a line", coloured_tokens(loaded.tokenize(texts.sample, disallowed_special=()), rule=not console.color_system)
     )
-    card.add_row("written to", Text(os.path.relpath(OUT)))
+    card.add_row("written to", Text(out))
     console.print(card)
     for what, outcome in checks.items():
         word = "not checked, it is not installed" if outcome is None else "yes" if outcome else "NO"
-        console.print(f"{what}: {word}", style="" if outcome is None else "green" if outcome else "bold red")
-    console.print(f'Next: subword show {os.path.relpath(OUT)} "your text"   subword --help')
+        console.print(
+            f"{what}: {word}", style="" if outcome is None else "green" if outcome else "bold red", soft_wrap=True
+        )
+    console.print(f'Next: subword show {out} "your text"   subword --help', soft_wrap=True)
     return int(False in checks.values())
 
 

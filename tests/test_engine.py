@@ -264,12 +264,12 @@ def test_truncate_long_pieces_against_brute_force() -> None:
     rng = random.Random(8)
     kinds = ["aA", "中B", "A中", " \n", "\n", " ", "1", "a", "!", "中", "A", "!\n", "\u0301A", "aaab", "\t \r\n"]
     for pattern in ("gpt2", "cl100k", "o200k", "none"):
-        texts = ["".join(rng.choices(kind, k=700)) + tail for kind in kinds for tail in ("", "x", " x", "'s", "c")]
+        texts = ["".join(rng.choices(kind, k=320)) + tail for kind in kinds for tail in ("", " x", "'s", "c")]
         tok = subword.train([*texts, *TEXTS.values()], vocab_size=420, pattern=pattern)
         for text in texts:
             counts = [tok.count(text[:end]) for end in range(len(text) + 1)]
             back = [tok.count(text[start:]) for start in range(len(text) + 1)]
-            for n in rng.sample(range(counts[-1] + 1), 6):
+            for n in rng.sample(range(counts[-1] + 1), 4):
                 assert tok.truncate(text, n) == text[: max(i for i, c in enumerate(counts) if c <= n)], (pattern, text, n)
                 assert tok.truncate(text, n, "left") == text[min(i for i, c in enumerate(back) if c <= n) :], (pattern, text, n)
 

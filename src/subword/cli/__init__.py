@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print(f"warning: {one_line(message)}", file=sys.stderr)
-            code = _run(args or ["--help"])
+            code = _run([*args] or ["--help"])  # a copy: parsing empties the list
             sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
             return code if args else USAGE
     except KeyboardInterrupt:

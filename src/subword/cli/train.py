@@ -11,7 +11,7 @@ import typer
 from .. import training
 from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
-from ..patterns import PATTERNS, get_pattern
+from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..tokenizer import Tokenizer
 from . import common
@@ -71,7 +71,8 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
     """
-    get_pattern(pattern)
+    if pattern not in PATTERNS:
+        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)

@@ -79,7 +79,7 @@ def _expand(path: str) -> list[Path]:
         return [Path.cwd() / "-" if Path(path) == STDIN else Path(path)]
     if glob.has_magic(path):
         found: dict[Path, None] = {}
-        for match in sorted(glob.glob(path, recursive=True)):
+        for match in sorted(glob.glob(path, recursive=True), key=lambda match: Path(match).parts):
             found.update(dict.fromkeys(_files_in(match) if os.path.isdir(match) else [Path(match)]))
         return list(found) or _nothing(f"{path}: no file matches")
     raise SubwordOSError(errno.ENOENT, os.strerror(errno.ENOENT), path)

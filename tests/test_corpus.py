@@ -1,0 +1,341 @@
+"""Reading text: which files, what is in them, and that cutting a long text never changes its pieces."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+from subword.spec import Normalize
+from texts import BYTES, NOT_SPACES, SPACES, TEXTS
+
+from subword import FormatError, SubwordOSError, SubwordValueError, _core, patterns
+from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
+
+CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
+
+# What decides about pieces around a cut: newlines, white space, slashes, letters, digits, marks, apostrophes.
+ATOMS = [
+    *"aZé中가я1٣½.'/(—́😀<|",
+    *("\n", "\n", "\n", "\r\n", "\r\n", "\r", "\n\n", " \n", "\n ", "/\n", "\n/", "\t"),
+    *(" ", "  ", "\x85", "\xa0", "\u2028", "\u3000", "\x1c", "\ufeff"),
+    *("'s", "'LL", "12", "1234", "//", "ab", "Ab", "AB"),
+]
+
+
+def feeding(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def hard_text(seed: int, length: int = 150) -> str:
+    rng = random.Random(seed)
+    return "".join(rng.choice(ATOMS) for _ in range(length))
+
+
+# ======================== cutting ========================
+
+
+@pytest.mark.parametrize("pattern", CUT_PATTERNS)
+def test_a_cut_never_changes_the_pieces(pattern: str) -> None:
+    cuts = 0
+    for seed in range(150):
+        text = hard_text(seed)
+        data = text.encode()
+        for size in (1, 7, 64):
+            parts = list(cutting.cut(feeding(data, size), size))
+            assert b"".join(parts) == data
+            pieces = [piece for part in parts for piece in patterns.split(pattern, part.decode())]
+            assert pieces == patterns.split(pattern, text)
+                pattern, text
+            )
+            cuts += len(parts) - 1
+    assert cuts > 1000
+
+
+@pytest.mark.parametrize("pattern", CUT_PATTERNS)
+def test_the_core_counts_the_same_pieces_for_any_block_size(pattern: str) -> None:
+    stages = [("Split", pattern, "16.0")]
+
+    def counts(parts: list[bytes]) -> dict[bytes, int]:
+        counter = _core.PieceCounter(stages, [])
+        counter.feed(parts, 2)
+        return dict(counter.items())
+
+    ill_formed = b"\n".join(data for name, data in BYTES.items())
+    whole = b"\n".join(text.encode() for text in TEXTS.values()) + ill_formed
+    expected = counts([whole])
+    for size in (10, 333, 5000):
+        assert counts(list(cutting.cut(feeding(whole, size), size))) == expected
+
+
+@pytest.mark.parametrize(("text", "place"), [
+    ("one\ntwo", 4), ("one\ntwo\nthree", 8), (".\n.", 2), ("é\né", 3), ("a\n\ufeffb", 2), ("1\n2", 2),
+    ("a\r\nb", 1), ("a\r\n\r\n b", 1), ("中\r\n", 3), ("x\n'", 2),
+    ("", 0), ("a", 0), ("a\n", 0), ("\na", 0), ("a\n\nb", 0), ("a \nb", 0), ("a\n b", 0), ("a\n/b", 0), (".\r\nb", 0),
+    ("a\rb", 0), ("é\r\n", 0), ("a b", 0),
+])  # fmt: skip
+def test_where_a_cut_is_safe(text: str, place: int) -> None:
+    assert cutting.last_safe_cut(text.encode()) == place
+
+
+def test_white_space_of_every_kind_forbids_a_cut() -> None:
+    for space in SPACES:
+        assert cutting.last_safe_cut(f".{space}\nb".encode()) == 0, hex(ord(space))
+        assert cutting.last_safe_cut(f".\n{space}b".encode()) == 0, hex(ord(space))
+    ranges = _core.unicode_ranges("White_Space", patterns.UNICODE)
+    assert {chr(code) for first, last in ranges for code in range(first, last + 1)} == set(SPACES)
+    assert all(space in NOT_SPACES for space in map(chr, range(0x110000)) if space.isspace() and space not in SPACES)
+
+
+def test_ill_formed_bytes_forbid_a_cut() -> None:
+    for bad in (b"\xff", b"\xe4\xb8", b"\x80", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80"):
+        assert cutting.last_safe_cut(bad + b"\nb") == 0
+        assert cutting.last_safe_cut(b"a\n" + bad) == 0
+        assert cutting.last_safe_cut(b"a\n" + bad + b"b") == 0
+
+
+def test_plain_letters_are_letters_or_digits() -> None:
+    known = {
+        code
+        for name in ("L", "N")
+        for first, last in _core.unicode_ranges(name, patterns.UNICODE)
+        for code in range(first, last + 1)
+    }
+    plain = {code for code in range(0x110000) if cutting._PLAIN_LETTER.fullmatch(chr(code))}
+    assert plain
+    assert plain <= known
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_normalizing_makes_no_space_or_slash_at_an_end(form: str) -> None:
+    """Why texts that are normalized so may be cut before (and others not)."""
+    edges = {*SPACES, "/"}
+    for char in map(chr, range(0x110000)):
+        if char not in edges and not "\ud800" <= char <= "\udfff" and unicodedata.normalize(form, char) != char:
+            normal = _core.normalize(char, form, Normalize("NFC").unicode)
+            assert not edges & {normal[0], normal[-1]}, hex(ord(char))
+
+
+def test_a_text_without_a_safe_place_stays_whole() -> None:
+    data = b"no newline here " * 1000
+    assert list(cutting.cut(feeding(data, 100), 100)) == [data]
+
+
+def test_parts_are_about_as_long_as_asked() -> None:
+    data = b"a line\n" * 10_000
+    parts = list(cutting.cut(feeding(data, 1000), 5000))
+    assert b"".join(parts) == data
+    assert all(4000 < len(part) < 7000 for part in parts[:-1])
+
+
+def test_a_token_with_a_newline_or_the_wish_for_a_whole_forbids_cuts(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a line\n" * 300_000)
+    assert len(list(read_texts([path], block=1000))) > 1
+    assert len(list(read_texts([path], block=1000, uncuttable=["<|end|>"]))) > 1
+    for arguments in ({"uncuttable": ["x", "a\nb"]}, {"uncuttable": ["a\r"]}, {"whole": True}):
+        assert list(read_texts([path], block=1000, **arguments)) == [path.read_bytes()]  # type: ignore[arg-type]
+
+
+# ======================== what is in files ========================
+
+TEXT = "one\ntwo\n\nthree é 你好\n".encode() * 50
+
+
+def zst(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+SKIPPABLE_FRAME = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "a.txt": lambda: TEXT,
+    "a": lambda: TEXT,
+    "a.md": lambda: TEXT,
+    "a.txt.gz": lambda: gzip.compress(TEXT),
+    "A.TXT.GZ": lambda: gzip.compress(TEXT),
+    "members.gz": lambda: gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]),
+    "a.zst": lambda: zst(TEXT),
+    "frames.zst": lambda: zst(TEXT[:100]) + zst(b"") + zst(TEXT[100:]),
+    "skippable.zst": lambda: SKIPPABLE_FRAME + zst(TEXT) + SKIPPABLE_FRAME,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_text_files(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(FILES[name]())
+    read: list[int] = []
+    assert b"".join(read_texts([path], on_bytes=read.append)) == TEXT
+    assert sum(read) == path.stat().st_size == size_on_disk([path])
+
+
+@pytest.mark.parametrize("data", [*BYTES.values(), b"\xef\xbb\xbfa mark", b"\r\n\x00\r"], ids=repr)
+def test_bytes_pass_through(data: bytes, tmp_path: Path) -> None:
+    data = b"." + data  # so that none begins as UTF-16 does
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    assert b"".join(read_texts([path])) == data
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zst], ids=["plain", "gz", "zst"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".JSONL"])
+def test_json_lines(compress: Callable[[bytes], bytes], suffix: str, tmp_path: Path) -> None:
+    lines = (
+        b'\xef\xbb\xbf{"text": "a\\nb", "id": 1}\n\n  \r\n{"text": ""}\r\n'
+        b'{"id": 2, "text": "\xc3\xa9\\u00e9\\ud83d\\ude00\\ud800"}'
+    )
+    ending = {bytes: "", gzip.compress: ".gz", zst: ".zst"}[compress]
+    path = tmp_path / f"a{suffix}{ending}"
+    path.write_bytes(compress(lines))
+    assert list(read_texts([path])) == [b"a\nb", b"", "éé😀\ufffd".encode()]
+    assert [document.line for document in read_documents([path])] == [1, 4, 5]
+
+
+def test_json_lines_field(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"content": "x", "text": 1}\n')
+    assert list(read_texts([path], "content")) == [b"x"]
+
+
+def test_empty_files(tmp_path: Path) -> None:
+    for name, data in {"a.txt": b"", "a.jsonl": b"", "a.gz": gzip.compress(b""), "a.zst": zst(b"")}.items():
+        (tmp_path / name).write_bytes(data)
+        assert list(read_texts([tmp_path / name])) == []
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ('{"a": 1, "b": 2}', "no field 'text'; the fields are: 'a', 'b'"),
+    ("{}", "no field 'text'; the object is empty"),
+    ('{"text": 1}', "the field 'text' is a JSON number, not a string"),
+    ('{"text": null}', "the field 'text' is a JSON null, not a string"),
+    ("[1]", "a JSON array, not an object"),
+    ('"x"', "a JSON string, not an object"),
+    ('{"text": "a"', "not JSON"),
+    ('{"text": "a"} x', "not JSON: Extra data at column 15"),
+    ("plain text", "not JSON"),
+    ('{"text": "\udcff"}', "not UTF-8 at byte 11 of the line"),
+    ("[" * 100_000, "not JSON|JSON that cannot be read"),
+    ('{"text": ' + "1" * 5000 + "}", "JSON that cannot be read|a JSON number"),
+])  # fmt: skip
+def test_bad_json_lines_are_told_with_their_place(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"text": "good"}\n' + line.encode("utf-8", "surrogateescape"))
+    with pytest.raises(FormatError, match=rf"bad\.jsonl, line 2: (?:{message})"):
+        list(read_texts([path]))
+
+
+@pytest.mark.parametrize(("name", "data"), [
+    ("cut.gz", gzip.compress(TEXT)[:-3]), ("cut.zst", zst(TEXT)[:-3]), ("half.zst", zst(os.urandom(9000))[:5000]),
+    ("frame.zst", zst(TEXT) + zst(TEXT)[:9]), ("nothing.gz", b""), ("nothing.zst", b""), ("plain.gz", b"plain text"),
+    ("plain.zst", b"plain text"), ("tail.gz", gzip.compress(TEXT) + b"tail"), ("tail.zst", zst(TEXT) + b"tail"),
+    ("sum.gz", gzip.compress(TEXT)[:-8] + bytes(8)),
+])  # fmt: skip
+def test_damaged_files(name: str, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=f"{name}: damaged"):
+        list(read_texts([path]))
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    ("hällo".encode("utf-16"), "UTF-16"), (gzip.compress(TEXT), "gz"), (zst(TEXT), "zst"), (b"PAR1....", "Parquet"),
+    (b"PK\x03\x04....", "zip"),
+])  # fmt: skip
+def test_files_that_are_not_text(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=rf"a\.txt: not text but .*{message}"):
+        list(read_texts([path]))
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SubwordOSError) as caught:
+        list(read_texts([tmp_path / "gone.txt"]))
+    assert caught.value.errno
+    assert caught.value.filename == str(tmp_path / "gone.txt")
+
+
+def test_little_is_held_of_what_a_small_file_swells_to(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zst"
+    path.write_bytes(zstandard.ZstdCompressor(19).compress(bytes(100_000_000)))
+    from subword.corpus.files import read_blocks
+
+    sizes = Counter[int]()
+    for block in read_blocks(path):
+        sizes[len(block)] += 1
+    assert sum(size * count for size, count in sizes.items()) == 100_000_000
+    assert max(sizes) < 64 << 20
+
+
+# ======================== which files ========================
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("b.txt", "a/z.txt", "a/b/y.jsonl", "a.txt", ".hidden", ".git/x.txt", "a/.x", "[1].txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(("paths", "found"), [
+    (["."], ["[1].txt", "a/b/y.jsonl", "a/z.txt", "a.txt", "b.txt"]),
+    (["b.txt", "a"], ["b.txt", "a/b/y.jsonl", "a/z.txt"]),
+    (["*.txt"], ["[1].txt", "a.txt", "b.txt"]),
+    (["**/*.txt"], ["[1].txt", "a/z.txt", "a.txt", "b.txt"]),
+    (["a*"], ["a/b/y.jsonl", "a/z.txt", "a.txt"]),
+    (["a/**"], ["a/b/y.jsonl", "a/z.txt"]),
+    (["[1].txt"], ["[1].txt"]),
+    (["[ab].txt"], ["a.txt", "b.txt"]),
+    ([".hidden"], [".hidden"]),
+    (["a.txt", "a.txt"], ["a.txt", "a.txt"]),
+])  # fmt: skip
+def test_find_files(paths: list[str], found: list[str], tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    assert [path.as_posix() for path in find_files(paths)] == found
+
+
+def test_find_files_takes_one_path_and_path_objects(tree: Path) -> None:
+    assert find_files(tree / "a.txt") == [tree / "a.txt"]  # type: ignore[arg-type]
+    assert find_files([str(tree / "a.txt"), tree / "b.txt"]) == [tree / "a.txt", tree / "b.txt"]
+
+
+def test_standard_input_and_a_file_of_its_name(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    assert find_files(["-"]) == [STDIN]
+    assert size_on_disk([STDIN]) is None
+    (tree / "-").write_text("a file")
+    assert find_files(["-"]) == [STDIN]
+    assert list(read_texts(find_files(["./-"]))) == [b"a file"]
+
+
+def test_links_are_followed_but_not_in_circles(tree: Path) -> None:
+    try:
+        (tree / "a" / "up").symlink_to(tree, target_is_directory=True)
+        (tree / "empty" / "link").symlink_to(tree / "a" / "b", target_is_directory=True)
+    except OSError:
+        pytest.skip("links cannot be made here")
+    assert len(find_files([tree / "a"])) < 10
+    assert find_files([tree / "empty"]) == [tree / "empty" / "link" / "y.jsonl"]
+
+
+@pytest.mark.parametrize("path", ["nothing*.txt", "empty"])
+def test_globs_and_folders_that_give_nothing(path: str, tree: Path) -> None:
+    with pytest.raises(SubwordValueError, match=r"no file"):
+        find_files([str(tree / path)])
+
+
+def test_a_missing_file(tree: Path) -> None:
+    with pytest.raises(SubwordOSError) as caught:
+        find_files([tree / "gone.txt"])
+    assert caught.value.errno
+    assert caught.value.filename == str(tree / "gone.txt")

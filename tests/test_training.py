@@ -1,0 +1,199 @@
+"""Training: the merges of the reference, the same for every way of giving the text, and what is said when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from texts import TEXTS
+
+import subword
+from subword import SubwordValueError, SubwordWarning, _core, patterns
+from subword.bpe import reference
+from subword.training import BYTE_ORDERS
+
+IDENTITY = bytes(range(256))
+
+
+def learn(pieces: dict[bytes, int], n: int, tie_rule: str, order: bytes = IDENTITY) -> list[tuple[int, int]]:
+    counter = _core.PieceCounter([("Split", "none", "16.0")], [])
+    for piece, count in pieces.items():
+        counter.add(piece, count)
+    merges, _ = counter.learn_bpe(n, order, tie_rule, None)
+    return [tuple(pair) for pair in merges.tolist()]
+
+
+@pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
+def test_tiny_corpora_full_of_ties(tie_rule: str) -> None:
+    rng = random.Random(tie_rule)
+    for round in range(3_000):
+        letters = "abcde"[: rng.randint(1, 5)]
+        pieces: dict[bytes, int] = {}
+        for _ in range(rng.randint(1, 8)):
+            piece = "".join(rng.choices(letters, k=rng.randint(1, 14))).encode()
+            pieces[piece] = pieces.get(piece, 0) + rng.choice((1, 1, 1, 2, 3))
+        order = bytes(rng.sample(range(256), 256)) if round % 2 else IDENTITY
+        merges = reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule)
+        assert learn(pieces, 30, tie_rule, order) == list(merges), pieces
+
+
+@pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "none"])
+def test_real_text(pattern: str, tie_rule: str) -> None:
+    texts = list(TEXTS.values())[:60]
+    ours = subword.train(texts, vocab_size=330, pattern=pattern, tie_rule=tie_rule)  # type: ignore[arg-type]
+    pieces = [piece.encode() for text in texts for piece in patterns.split(pattern, text) if piece]
+    assert [tuple(pair) for pair in ours.spec.model.merges.tolist()] == list(
+        reference.train(pieces, 330 - 256, tie_rule=tie_rule)
+    )
+
+
+def test_a_count_beyond_32_bits_outweighs_a_small_one() -> None:
+    assert learn({b"ab": 10, b"cd": 3_000_000_000}, 2, "smallest-ids") == [(99, 100), (97, 98)]
+    assert learn({b"ab": 2**61, b"cd": 2**61 + 1}, 1, "smallest-ids") == [(99, 100)]
+    with pytest.raises(SubwordValueError, match="2\\^64"):
+        learn({b"abcd": 2**63}, 1, "smallest-ids")
+
+
+# ======================== repeatable ========================
+
+
+def spec_of(**options: object) -> str:
+    return subword.train(list(TEXTS.values()), vocab_size=500, **options).fingerprint  # type: ignore[arg-type]
+
+
+def test_same_result_for_any_number_of_threads_chunking_and_form() -> None:
+    texts = [text for text in TEXTS.values()]
+    for tie_rule in reference.TIE_RULES:
+        expected = spec_of(tie_rule=tie_rule, threads=1)
+        for threads in (2, 3, 7):
+            assert spec_of(tie_rule=tie_rule, threads=threads) == expected
+        as_bytes = subword.train((text.encode() for text in texts), vocab_size=500, tie_rule=tie_rule)  # type: ignore[arg-type]
+        assert as_bytes.fingerprint == expected
+
+
+def test_feeding_in_parts_counts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tie_rule in reference.TIE_RULES:
+        expected = spec_of(tie_rule=tie_rule)
+        for size in (1, 100, 3_000):
+            monkeypatch.setattr("subword.training.FEED_BYTES", size)
+            assert spec_of(tie_rule=tie_rule, threads=2) == expected
+
+
+@pytest.mark.parametrize("tie_rule", ["smallest-ids", "largest-string"])
+def test_order_of_texts_does_not_matter(tie_rule: str) -> None:
+    texts = list(TEXTS.values())
+    rng = random.Random(1)
+    results = set()
+    for _ in range(4):
+        rng.shuffle(texts)
+        results.add(subword.train(texts, vocab_size=700, tie_rule=tie_rule).fingerprint)  # type: ignore[arg-type]
+    assert len(results) == 1
+
+
+def test_hash_seed_does_not_matter() -> None:
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import test_training; print(test_training.spec_of())"
+    folder = str(Path(__file__).parent)
+    results = {
+        subprocess.run([sys.executable, "-c", code, folder], env={**os.environ, "PYTHONHASHSEED": seed}, text=True,
+                       capture_output=True, check=True).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert results == {spec_of() + "\n"}
+
+
+def test_files_give_what_texts_give(tmp_path: Path) -> None:
+    texts = [text for text in TEXTS.values() if text]
+    lines = tmp_path / "texts.jsonl"
+    lines.write_text("".join(json.dumps({"body": text}) + "\n" for text in texts), "utf-8")
+    from_file = subword.train(files=[lines], vocab_size=500, field="body")
+    assert from_file.fingerprint == subword.train(texts, vocab_size=500).fingerprint
+    one = tmp_path / "one.txt"
+    one.write_bytes("".join(texts).encode())
+    assert subword.train(files=[one], vocab_size=400) == subword.train(["".join(texts)], vocab_size=400)
+
+
+# ======================== sizes ========================
+
+
+def test_the_size_asked_for_is_the_size_got() -> None:
+    for specials in ([], ["<a>"], ["<a>", "<b>", "<c>", "<d>", "<e>"]):
+        for size in (256 + len(specials), 300, 411):
+            tok = subword.train(list(TEXTS.values()), vocab_size=size, special_tokens=specials)
+            assert len(tok.vocab) == tok.n_vocab == size
+            assert list(tok.special_tokens) == specials
+            assert tok.training is not None and tok.training["stopped"] == "vocab size reached"
+
+
+def test_running_out_of_pairs_is_said() -> None:
+    with pytest.warns(SubwordWarning, match="no pairs left after 3 merges: the vocabulary has 260 entries, not the 1000"):
+        tok = subword.train(["abcd"], vocab_size=1000, special_tokens=["<s>"])
+    assert tok.training is not None
+    assert (tok.training["asked"], tok.training["vocab_size"], tok.training["stopped"]) == (1000, 260, "no pairs left")
+    with pytest.warns(SubwordWarning):
+        assert subword.train(["a"], vocab_size=300).n_vocab == 256
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", "", b""], iter(())])
+def test_nothing_to_train_on(texts: object) -> None:
+    with pytest.raises(SubwordValueError, match="nothing to train on"):
+        subword.train(texts, vocab_size=300)  # type: ignore[arg-type]
+
+
+def test_only_special_tokens_is_nothing_to_train_on() -> None:
+    with pytest.raises(SubwordValueError, match="outside special tokens"):
+        subword.train(["<s><s>"], vocab_size=300, special_tokens=["<s>"])
+
+
+def test_below_the_minimum_names_it() -> None:
+    with pytest.raises(SubwordValueError, match="minimum of 258: 256 bytes and 2 special tokens"):
+        subword.train(["abc"], vocab_size=257, special_tokens=["<a>", "<b>"])
+
+
+def test_special_tokens_cut_the_text() -> None:
+    tok = subword.train(["ABCD<sep>EFGH" * 50], vocab_size=264, special_tokens=["<sep>"], pattern="none")
+    pieces = list(tok.spec.model.vocab.pieces)[256:]
+    assert len(pieces) == 7 and all(piece in b"EFGHABCD" for piece in pieces)
+    assert tok.encode("ABCD<sep>", allowed_special="all")[-1] == tok.special_tokens["<sep>"] == tok.n_vocab - 1
+
+
+def test_roles_and_template() -> None:
+    tok = subword.train(["abc abc"], vocab_size=262, pattern="gpt2", bos_token="<s>", eos_token="</s>", pad_token="<pad>",
+                        special_tokens=["<pad>"])
+    assert (tok.special_tokens["<pad>"], tok.bos_id, tok.eos_id, tok.pad_id) == (259, 260, 261, 259)
+    assert tok.encode("abc", add_special_tokens=True) == [260, tok.token_id("abc"), 261]
+    assert tok.unk_id is None
+
+
+def test_byte_order_gives_the_ids_of_the_bytes() -> None:
+    tok = subword.train(["abab"], vocab_size=257, byte_order="gpt2")
+    assert tok.encode("!") == [0] and tok.token_bytes(0) == b"!"
+    assert [tok.token_id(bytes([byte])) for byte in BYTE_ORDERS["gpt2"]] == list(range(256))
+
+
+def test_progress_is_told_and_can_stop() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    subword.train(["hello world " * 50], vocab_size=260, progress=lambda *told: seen.append(told))
+    assert ("count", 600, None) in seen and seen[-1] == ("learn", 4, 4)
+
+    def stop(stage: str, done: int, total: int | None) -> None:
+        if stage == "learn":
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        subword.train(["hello world " * 50], vocab_size=300, progress=stop)
+
+
+def test_merge_counts_never_rise() -> None:
+    counter = _core.PieceCounter([("Split", "o200k", "16.0")], [])
+    counter.feed(list(TEXTS.values()), 2)
+    _, counts = counter.learn_bpe(400, IDENTITY, "smallest-ids", None)
+    assert np.all(counts[1:] <= counts[:-1])
+    assert counter.total == sum(count for _, count in counter.items())
+    assert counter.distinct == len(counter.items())
