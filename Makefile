@@ -20,7 +20,7 @@ HAS_CARGO := command -v cargo >/dev/null 2>&1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-pythons lint format bench docs wheel clean
+.PHONY: help build demo test test-rust test-pythons lint lint-python lint-types lint-rust format bench docs wheel clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -41,11 +41,17 @@ test-rust:
 test-pythons: wheel ## test one wheel on every Python 3.10-3.13 found here
 	.ci/test_pythons.sh $(VENV)/.wheel
 
-lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## ruff, mypy --strict, rustfmt, clippy: all without a word of complaint
+lint: lint-python lint-types lint-rust ## ruff, mypy --strict, stubtest, rustfmt, clippy: without a word of complaint
+
+lint-python: $(VENV)/.lint
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
+
+lint-types: $(VENV)/.built $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --ignore-missing-stub subword._core
+
+lint-rust: $(VENV)/.built
 	@if $(HAS_CARGO); then set -x; cargo fmt --all --check && \
 	cargo clippy --quiet --workspace --all-targets -- -D warnings; \
 	else echo "cargo is not installed: rustfmt and clippy are NOT run (see CONTRIBUTING.md)"; fi

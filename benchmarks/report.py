@@ -134,9 +134,7 @@ def likeness(cases: list[Case]) -> str:
             count, start, any_order = row["learned"], row["same_from_start"], row["same_in_any_order"]
             same = f"all {count:,} tokens are the same, in the same order"
             if start < count:
-                same = (
-                    f"the first {start:,} of {count:,} tokens are the same, {row['same_in_any_order']:,} in any order"
-                )
+                same = f"the first {start:,} of {count:,} tokens are the same, {any_order:,} in any order"
             lines.append(f'* `{case["pattern"]}`, {name}, `byte_order="{row["byte_order"]}"`: {same}.')
     return "\n".join(lines)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from subword.spec import Normalize
 from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
 from subword import FormatError, SubwordOSError, SubwordValueError, _core, patterns
 from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
+from subword.spec import Normalize
 
 CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
 
@@ -52,8 +52,6 @@ def test_a_cut_never_changes_the_pieces(pattern: str) -> None:
             assert b"".join(parts) == data
             pieces = [piece for part in parts for piece in patterns.split(pattern, part.decode())]
             assert pieces == patterns.split(pattern, text)
-                pattern, text
-            )
             cuts += len(parts) - 1
     assert cuts > 1000
 

@@ -134,7 +134,8 @@ def write_json(spec: Spec) -> bytes:
     """tokenizer.json, without the warning about roles."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SubwordWarning)
-        return tokenizer_json.write(spec)
+        data: bytes = tokenizer_json.write(spec)
+    return data
 
 
 def result_or_error(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -180,6 +181,7 @@ def test_examples_in_docstrings(module: Any) -> None:
 
 
 @given(specs())
+@settings(deadline=None)
 def test_native_round_trip(spec: Spec) -> None:
     data = native.write(spec)
     back = formats.read(data)
@@ -189,7 +191,7 @@ def test_native_round_trip(spec: Spec) -> None:
 
 
 @given(specs())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_tokenizer_json_round_trip(spec: Spec) -> None:
     """What it holds comes back, through HF tokenizers too, which finds the same ids; the rest is refused by name."""
     hf = pytest.importorskip("tokenizers")
@@ -223,7 +225,7 @@ def test_most_specs_can_be_held_by_tokenizer_json() -> None:
     held = []
 
     @given(specs())
-    @settings(max_examples=100, database=None, derandomize=True)
+    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
     def count(spec: Spec) -> None:
         held.append(isinstance(result_or_error(write_json, spec), bytes))
 
@@ -231,12 +233,17 @@ def test_most_specs_can_be_held_by_tokenizer_json() -> None:
     assert sum(held) > len(held) / 4
 
 
+def takes_white_space_twice(spec: Spec) -> bool:
+    """Where one token's `rstrip` swallows what another starts with, tokenizers gives both; here spans never overlap."""
+    return any(token.rstrip for token in spec.extra) and any(token.content[0].isspace() for token in spec.extra)
+
+
 @given(specs(), st.integers(0, 2**32))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_ids_equal_those_of_tokenizers(spec: Spec, seed: int) -> None:
     hf = pytest.importorskip("tokenizers")
     data = result_or_error(write_json, spec)
-    if isinstance(data, SubwordValueError):
+    if isinstance(data, SubwordValueError) or takes_white_space_twice(spec):
         return
     theirs = hf.Tokenizer.from_str(data.decode())
     ours = subword.Tokenizer(spec)
@@ -455,6 +462,17 @@ def test_an_added_token_leaves_the_model_unless_the_model_needs_it() -> None:
     assert dict(ignoring.model.vocab.items())[b"zz"] == 260
 
 
+def test_a_special_byte_stays_a_byte() -> None:
+    """Some models pad with `!`. That id has two meanings in the file, and so it has here."""
+    root = changed(
+        document(), ("added_tokens", [{"id": 83, "content": "t", "special": True}]), ("post_processor", None)
+    )
+    tokenizer = subword.Tokenizer(read_document(root))
+    assert tokenizer.encode_ordinary("the t") == [257, 220, 83]
+    assert tokenizer.encode("the t", allowed_special="all") == [83, 71, 68, 220, 83]
+    assert formats.read(write_json(tokenizer.spec)) == tokenizer.spec
+
+
 def test_tokens_that_spell_no_bytes_are_unmatchable() -> None:
     spec = read_document(changed(document(), ("added_tokens", []), ("post_processor", None), ("model.vocab.a b", 260)))
     assert spec.extra == (ExtraToken(260, "a b", "unmatchable"),)
@@ -621,7 +639,7 @@ def nodes(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from nodes(child, (*path, key))
 
 
-STRANGE = [
+STRANGE: list[Any] = [
     None,
     True,
     0,
@@ -658,8 +676,8 @@ def test_strange_values_anywhere(root: Any) -> None:
     """Whatever stands wherever: a spec that can be saved again, or a FormatError."""
     for path in nodes(root):
         for strange in STRANGE:
-            whole = copy.copy(root) if path else strange
-            node = whole
+            whole: Any = copy.copy(root) if path else strange
+            node: Any = whole
             for key in path[:-1]:
                 node[key] = copy.copy(node[key])
                 node = node[key]

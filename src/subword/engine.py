@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .bpe import reference
-from .errors import SpecialTokenError, SubwordValueError, UnknownTokenError
+from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
 from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
 
 Engine = _core.Engine
@@ -49,17 +49,20 @@ def compile_spec(spec: Spec) -> Engine:
         FormatError: the spec contradicts itself.
     """
     model = spec.model
-    return _core.Engine(
-        stage_rows(spec.stages),
-        model.vocab.pieces.data,
-        model.vocab.pieces.offsets,
-        model.vocab.ids,
-        np.ascontiguousarray(model.merges, dtype=np.uint32),
-        model.priority,
-        model.ignore_merges,
-        extra_rows(spec.extra),
-        around(spec.template.single),
-    )
+    try:
+        return _core.Engine(
+            stage_rows(spec.stages),
+            model.vocab.pieces.data,
+            model.vocab.pieces.offsets,
+            model.vocab.ids,
+            np.ascontiguousarray(model.merges, dtype=np.uint32).reshape(-1, 2),
+            model.priority,
+            model.ignore_merges,
+            extra_rows(spec.extra),
+            around(spec.template.single),
+        )
+    except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
+        raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
 
 
 # ======================== the same in plain Python ========================
@@ -169,15 +172,16 @@ class ReferenceEngine:
         longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
         for hit in re.finditer(longest_first, text) if taken else ():
             token, (left, right) = taken[hit[0]], hit.span()
-            if left < start or (token.single_word and (is_word(text[left - 1 : left]) or is_word(text[right : right + 1]))):
+            if token.single_word and (is_word(text[max(left - 1, 0) : left]) or is_word(text[right : right + 1])):
                 continue
+            left, right = max(left, start), max(right, start)  # the token before may have swallowed white space here
             while token.lstrip and left > start and is_space(text[left - 1]):
                 left -= 1
             while token.rstrip and right < len(text) and is_space(text[right]):
                 right += 1
             if left > start:
                 yield Segment(text[start:left], spans[start:left])
-            yield token, (spans[left][0], spans[right - 1][1])
+            yield token, (spans[left][0], spans[right - 1][1]) if left < right else (spans[left - 1][1],) * 2
             start = right
         if start < len(text):
             yield Segment(text[start:], spans[start:])

@@ -126,6 +126,7 @@ class Vocab:
         return len(self.ids)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
+        """Pairs of piece and id, in the order of the ids."""
         return zip(self.pieces, self.ids.tolist(), strict=True)
 
 

@@ -6,7 +6,7 @@ use crate::extra::{Extra, Kind, Policy};
 use crate::hash::IntMap;
 use crate::parallel::in_parallel;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
-use crate::unicode::char_len;
+use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token, Vocab};
 
 pub struct Engine {
@@ -365,7 +365,7 @@ fn check_text(text: &[u8], policy: &Policy) -> Result<()> {
     policy.check(text)
 }
 
-/// Character spans of byte spans that do not go back: a span takes in every character it has a byte of.
+/// Character spans of byte spans in about their order: a span takes in every character it has a byte of.
 pub fn char_spans(text: &[u8], spans: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut walk = CharWalk { text, at: 0, index: 0 };
     spans
@@ -387,8 +387,9 @@ struct CharWalk<'t> {
 
 impl CharWalk<'_> {
     fn index_of(&mut self, byte: usize) -> usize {
-        if byte < self.at {
-            (self.at, self.index) = (0, 0);
+        while byte < self.at {
+            self.at = class_before(self.text, self.at).1;
+            self.index -= 1;
         }
         while self.at < self.text.len() {
             let len = char_len(self.text, self.at);

@@ -168,9 +168,11 @@ impl Policy {
             let index = matcher.tokens[hit.pattern().as_usize()];
             let token = &extras.tokens[index];
             let (mut start, mut end) = (hit.start(), hit.end());
-            if start < free_from || (token.single_word && !stands_alone(text, start, end)) {
+            if token.single_word && !stands_alone(text, start, end) {
                 continue;
             }
+            // White space that the token before swallowed may start this one: HF takes both, and so do we.
+            (start, end) = (start.max(free_from), end.max(free_from));
             while token.lstrip && start > free_from {
                 let (class, at) = class_before(text, start);
                 if class & SPACE == 0 {

@@ -18,6 +18,9 @@ const SHORT: usize = 256;
 /// Cuts are looked for at least this far apart; a stretch that does not fit is taken apart at all its cuts.
 const STRIDE: usize = 4096;
 
+/// Where there is no cut for so long, it is asked how far a limit can reach at most.
+const FAR: usize = 4 * STRIDE;
+
 /// What to keep of a text that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -109,7 +112,21 @@ impl Engine {
     }
 }
 
-impl Limit<'_> {
+impl<'a> Limit<'a> {
+    /// Without the text that `room` more tokens from `start` cannot reach: a prefix counts the same whatever follows.
+    fn within_reach(&self, start: usize, room: usize) -> Option<Self> {
+        self.engine.pipeline.only_pattern()?;
+        let rest = &self.text[start..];
+        let mut reach = self.engine.bpe().reach(rest, room).checked_add(8).filter(|&reach| reach < rest.len())?;
+        if !self.policy.find(&self.engine.pipeline.extras, &rest[..reach], false).is_empty() {
+            return None;
+        }
+        while !is_start(rest, reach) {
+            reach -= 1;
+        }
+        Some(Limit { text: &self.text[..start + reach], ..*self })
+    }
+
     fn count(&self, from: usize, to: usize, continues: bool) -> Result<usize> {
         self.engine.count_part(&self.text[from..to], self.policy, continues, self.stop)
     }
@@ -118,9 +135,9 @@ impl Limit<'_> {
         self.engine.pipeline.has_cuts() && self.engine.pipeline.is_cut(self.text, at, self.policy)
     }
 
-    /// The first cut at or after `at`, or the end of the text.
-    fn cut_after(&self, mut at: usize) -> usize {
-        while at < self.text.len() && !(is_start(self.text, at) && self.is_cut(at)) {
+    /// The first cut at or after `at`, or the end of the text; or a place beyond `far`, if it is none of these.
+    fn cut_after(&self, mut at: usize, far: usize) -> usize {
+        while at < self.text.len() && at <= far && !(is_start(self.text, at) && self.is_cut(at)) {
             at += 1;
         }
         at.min(self.text.len())
@@ -141,7 +158,14 @@ impl Limit<'_> {
         let (mut start, mut taken) = (0, 0);
         for stride in [STRIDE, 1] {
             while start < self.text.len() {
-                let end = self.cut_after(start + stride);
+                let end = self.cut_after(start + stride, start + FAR);
+                if end > start + FAR {
+                    // No cut for long: look no farther than the limit can reach.
+                    if let Some(near) = self.within_reach(start, room - taken) {
+                        return near.prefix(room);
+                    }
+                }
+                let end = self.cut_after(end.min(self.text.len()), usize::MAX);
                 let count = self.count(start, end, start > 0)?;
                 if taken + count > room {
                     break;
@@ -153,7 +177,7 @@ impl Limit<'_> {
             return Ok((start, taken));
         }
         // The stretch up to the next cut does not fit, and with it nothing that goes beyond.
-        let stretch = Stretch::new(self, start, self.cut_after(start + 1));
+        let stretch = Stretch::new(self, start, self.cut_after(start + 1, usize::MAX));
         let counts = PrefixCounts::new(&stretch)?;
         let mut at = counts.bound(room - taken);
         while at > start {
@@ -190,7 +214,7 @@ impl Limit<'_> {
         let mut at = if end == 0 { 0 } else { from + char_len(self.text, from) };
         while at < self.text.len() {
             if at >= end {
-                (from, end) = (end, self.cut_after(end + 1));
+                (from, end) = (end, self.cut_after(end + 1, usize::MAX));
                 taken = self.count(end, self.text.len(), true)?;
             }
             let stretch = Stretch::new(self, from, end);

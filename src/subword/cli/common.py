@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,18 @@ class UsageError(Exception):
 
 # ======================== arguments ========================
 
+
+def one_of(*names: str) -> Callable[[str], Any]:
+    """A parser for options that take one of a few names. (typer knows `Literal` itself only in newer versions.)"""
+
+    def parse(name: str) -> str:
+        if name not in names:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}")
+        return name
+
+    return parse
+
+
 StdinFormat: TypeAlias = Literal["text", "jsonl"]
 
 TokenizerArg = Annotated[str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file.", show_default=False)]
@@ -39,7 +52,12 @@ FilesArg = Annotated[
 ]
 TextOpt = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="This text, instead of files.")]
 FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The field of .jsonl lines with the text.")]
-StdinOpt = Annotated[StdinFormat, typer.Option("--stdin-format", metavar="text|jsonl", help="What standard input is.")]
+StdinOpt = Annotated[
+    StdinFormat,
+    typer.Option(
+        "--stdin-format", metavar="text|jsonl", parser=one_of("text", "jsonl"), help="What standard input is."
+    ),
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowOpt = Annotated[
     list[str] | None,
@@ -67,7 +85,7 @@ def parse_size(text: str) -> int:
     >>> parse_size("32k"), parse_size("1.5K"), parse_size("100_000")
     (32000, 1500, 100000)
     """
-    match = re.fullmatch(r"(\d[\d_,]*)(?:\.(\d+))?([km]?)", text.strip().lower())
+    match = re.fullmatch(r"([0-9][0-9_,]*)(?:\.([0-9]+))?([km]?)", text.strip().lower())
     if match:
         digits, decimals, unit = match.groups(default="")
         zeros = {"": 0, "k": 3, "m": 6}[unit] - len(decimals)
@@ -213,6 +231,12 @@ def print_card(rows: Sequence[tuple[str, str]]) -> None:
         print(name.ljust(width) + value.replace("\n", "\n" + " " * width))
 
 
+def binary_stdout() -> BinaryIO:
+    """Standard output for bytes. `sys.stdout.buffer` may write only a part of them, where Python runs unbuffered."""
+    sys.stdout.flush()
+    return open(sys.stdout.fileno(), "wb", closefd=False)
+
+
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -239,7 +263,7 @@ def check_out(path: Path, force: bool) -> None:
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file that appears under its name when it is complete, or not at all."""
     target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    temporary = target.with_name(f".subword-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             yield file

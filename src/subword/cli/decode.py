@@ -58,10 +58,10 @@ def decode(
         text = data.decode("utf-8", "replace")
         common.print_json({"tokens": len(numbers), "text": text, "utf8": text.encode() == data})
         return
-    sys.stdout.buffer.write(data)
-    if sys.stdout.isatty() and not data.endswith(b"\n"):
-        sys.stdout.buffer.write(b"\n")
-    sys.stdout.buffer.flush()
+    with common.binary_stdout() as out:
+        out.write(data)
+        if out.isatty() and not data.endswith(b"\n"):
+            out.write(b"\n")
 
 
 def _arguments(args: list[str]) -> list[str | Path]:

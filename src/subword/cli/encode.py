@@ -75,7 +75,7 @@ def encode(
         elif json:
             _print_json(events)
         else:
-            _write_lines(sys.stdout.buffer, events)
+            _write_lines(common.binary_stdout(), events)
     if out is not None:
         print(f"{tokens:,} ids in {out}", file=sys.stderr)
 

@@ -18,7 +18,10 @@ MOST = 20
 
 
 def info(tokenizer: common.TokenizerArg, json: common.JsonOpt = False) -> None:
-    """Describe a tokenizer: its model, vocabulary, stages and special tokens, and how it is run.
+    """Describe a tokenizer.
+
+    Its model and vocabulary, special tokens, stages from text to ids, and how it is run here and why. --json has the
+    same and more.
 
     \b
     Examples:

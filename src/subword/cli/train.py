@@ -48,11 +48,21 @@ def train(
     ] = None,
     tie_rule: Annotated[
         TieRule,
-        typer.Option("--tie-rule", metavar="NAME", help=f"Which of equally frequent pairs goes first: {TIE_RULES}."),
+        typer.Option(
+            "--tie-rule",
+            metavar="NAME",
+            parser=common.one_of(*training.TIE_RULES),
+            help=f"Which of equally frequent pairs goes first: {TIE_RULES}.",
+        ),
     ] = "smallest-ids",
     byte_order: Annotated[
         ByteOrder,
-        typer.Option("--byte-order", metavar="value|gpt2", help="Which byte gets which of the ids 0 to 255."),
+        typer.Option(
+            "--byte-order",
+            metavar="value|gpt2",
+            parser=common.one_of(*training.BYTE_ORDERS),
+            help="Which byte gets which of the ids 0 to 255.",
+        ),
     ] = "value",
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",

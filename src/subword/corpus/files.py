@@ -136,11 +136,11 @@ class _Counted:
     """A file that tells how much was read from it."""
 
     def __init__(self, file: Source, on_bytes: OnBytes | None) -> None:
-        self._file = file
+        self._read = getattr(file, "read1", file.read)  # of a pipe, what is there, without waiting for more
         self._on_bytes = on_bytes
 
     def read(self, size: int = -1, /) -> bytes:
-        block = self._file.read(size) or b""
+        block = self._read(size) or b""
         if self._on_bytes is not None and block:
             self._on_bytes(len(block))
         return block

@@ -82,17 +82,18 @@ def read(data: bytes, source: str) -> Spec:
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
     template = _read_post_processor(root.get("post_processor"), {*vocab.values(), *(token.id for token in extra)})
     return Spec(
-        stages=(
-            *(MatchTokens() for _ in [0] if any(not token.normalized for token in added.values())),
-            *normalizers,
-            *(MatchTokens(normalized=True) for _ in [0] if any(token.normalized for token in added.values())),
-            *splitting,
-        ),
+        stages=(*_matching(added, False), *normalizers, *_matching(added, True), *splitting),
         model=model,
         extra=extra,
         template=template,
         roles=_template_roles(template) | _unk_role(root["model"].get("unk_token"), vocab, added),
     )
+
+
+def _matching(added: dict[str, ExtraToken], normalized: bool) -> tuple[MatchTokens, ...]:
+    """The stage that takes tokens from raw or from normalized text, if there are any to take."""
+    needed = any(token.normalized == normalized for token in added.values())
+    return (MatchTokens(normalized),) if needed else ()
 
 
 def _check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
@@ -146,10 +147,8 @@ def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
     patterns = [_read_split(step) for step in splits]
     if last.get("use_regex", True).flag():
         patterns.append("gpt2")
-    return (
-        *(PrefixSpace() for _ in [0] if prefix_space.flag()),
-        *(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"]),
-    )
+    splitting = tuple(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"])
+    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting
 
 
 def _read_split(step: Node) -> str:
@@ -253,7 +252,7 @@ def _shared_problem(token: ExtraToken, piece: bytes, merged: bool) -> str | None
     """What stands against an added token that is an entry of the model too."""
     if token.content.encode() != piece:
         return f"{shown(token.content)} would have the id of the bytes {piece!r}, which the model spells the same way"
-    if token.kind == "special" and merged:
+    if token.kind == "special" and merged and len(piece) > 1:
         return (
             f"{shown(token.content)} is special, but model.merges use it, so that ordinary text could give its id; "
             "set `special` to false, or take those merges out"

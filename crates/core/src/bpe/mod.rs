@@ -32,6 +32,7 @@ pub struct Bpe {
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
+    has_one_pass: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
 }
@@ -68,6 +69,7 @@ impl Bpe {
             refuted => (refuted, rules),
         };
         Ok(Self {
+            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && Linear::has_room(&vocab),
             vocab,
             byte_tokens,
             rules,
@@ -100,6 +102,24 @@ impl Bpe {
         }
     }
 
+    /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
+    pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
+        let trie = self.linear(Direction::Forward);
+        let (mut pos, mut end) = (0, 0);
+        for _ in 0..tokens {
+            let mut farthest = end;
+            while pos <= end && pos < text.len() {
+                farthest = farthest.max(pos + self.vocab.piece_len(trie.longest(self, &text[pos..])));
+                pos += 1;
+            }
+            end = farthest;
+            if end >= text.len() {
+                break;
+            }
+        }
+        end.min(text.len())
+    }
+
     /// Whether a piece that is an entry is that entry.
     fn takes_whole(&self) -> bool {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
@@ -107,7 +127,7 @@ impl Bpe {
 
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
-        matches!(self.proof, Proof::Proved { out_of_order: None, .. })
+        self.has_one_pass
     }
 
     /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
@@ -164,6 +184,9 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
+                    None if !self.has_one_pass => {
+                        ("looked up", why, from_a_queue, "the vocabulary is too large".into())
+                    }
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }

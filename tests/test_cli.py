@@ -1,0 +1,497 @@
+"""The command line, run as people run it: `python -m subword …` in a process of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+from texts import BYTES, TEXTS
+
+import subword
+from subword.cli import COMMANDS
+from subword.cli.common import must_stay_whole, parse_size
+from subword.spec import ExtraToken, Normalize, PrefixSpace, Split
+
+CLEAN = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "SUBWORD_DEBUG", "TTY_COMPATIBLE", "TERM")
+}
+ENV = CLEAN | {"PYTHONUTF8": "1", "TERM": "xterm-256color"}
+END = "<|cli-end|>"
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and terminals")
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "subword", *map(str, args)]
+
+
+def run(
+    *args: object, stdin: bytes = b"", code: int = 0, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command; it must end with `code`, and never with a traceback."""
+    done = subprocess.run(command(*args), input=stdin, capture_output=True, cwd=cwd, env=ENV | (env or {}), timeout=120)
+    assert done.returncode == code, done.stderr.decode()
+    if not env:
+        assert b"Traceback" not in done.stderr
+    if code:
+        assert done.stdout == b""
+        assert done.stderr.startswith(b"error: ")
+    return done
+
+
+def words(seed: int, count: int) -> str:
+    """Words that nobody knows, most of them different."""
+    rng = random.Random(seed)
+    return "\n".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 12))) for _ in range(count))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text and a tokenizer that was trained on it from the command line."""
+    folder = tmp_path_factory.mktemp("cli")
+    text = "\n".join(TEXTS.values()) + "the cat sat on the mat. " * 100
+    (folder / "text.txt").write_bytes(text.encode())
+    run("train", "text.txt", "-v", "600", "-o", "tok.json", "--special", END, "--special", "<|cli-pad|>", cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tok(home: Path) -> subword.Tokenizer:
+    return subword.load(home / "tok.json")
+
+
+# ======================== help and wrong command lines ========================
+
+
+def test_help_is_an_overview_on_one_screen() -> None:
+    out = run("--help").stdout.decode()
+    assert all(name in out for name in COMMANDS)
+    assert len(out.splitlines()) <= 40
+    assert run("-h").stdout.decode() == out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    out = run(name, "--help").stdout.decode()
+    examples = out.split("Examples:\n")[1].split("\n\n")[0].splitlines()
+    assert any(f"subword {name} " in line for line in examples)
+    assert all(option in out for line in examples for option in line.split() if option.startswith("--"))
+
+
+def test_version() -> None:
+    assert run("--version").stdout.decode().strip() == f"subword {subword.__version__}"
+
+
+def test_nothing_at_all_gives_the_overview() -> None:
+    done = subprocess.run(command(), capture_output=True, env=ENV)
+    assert done.returncode == 2
+    assert b"train" in done.stdout
+
+
+WRONG: dict[str, tuple[int, str, str]] = {
+    "no such command": (2, "frobnicate", "frobnicate"),
+    "no such option": (2, "info tok.json --frobnicate", "--frobnicate"),
+    "no tokenizer": (2, "encode", "TOKENIZER"),
+    "no size": (2, "train text.txt -o new.json", "--vocab-size"),
+    "no out": (2, "train text.txt -v 300", "--out"),
+    "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
+    "too small": (1, "train text.txt -v 100 -o new.json", "256"),
+    "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
+    "no such tie rule": (2, "train text.txt -v 300 -o new.json --tie-rule coin", "smallest-ids"),
+    "no such format": (2, "train text.txt -v 300 -o new.xyz", ".json"),
+    "no format": (2, "train text.txt -v 300 -o new", ".json"),
+    "no such folder": (1, "train text.txt -v 300 -o new/new.json", "no folder"),
+    "folder as out": (1, "train text.txt -v 300 -o folder.json", "folder.json"),
+    "out exists": (1, "train text.txt -v 300 -o tok.json", "--force"),
+    "no such file": (1, "train gone.txt -v 300 -o new.json", "gone.txt: No such file"),
+    "nothing matches": (1, "train gone*.txt -v 300 -o new.json", "gone*.txt"),
+    "empty file": (1, "train empty.txt -v 300 -o new.json", "nothing to train on"),
+    "no threads": (2, "encode tok.json --text a --threads 0", "--threads"),
+    "no such tokenizer": (1, "encode gone.json --text a", "gone.json"),
+    "not a tokenizer": (1, "encode text.txt --text a", "text.txt"),
+    "text as file": (1, "encode tok.json hello", "--text"),
+    "text and file": (2, "encode tok.json text.txt --text a", "not both"),
+    "two policies": (2, "encode tok.json --text a --ordinary --allow-special all", "not both"),
+    "no such special": (2, "encode tok.json --text a --allow-special <s>", END),
+    "no such ending": (2, "encode tok.json --text a --end-with <s>", END),
+    "no such array": (2, "encode tok.json --text a --out ids.xyz", ".npy"),
+    "json array": (2, "encode tok.json --text a --out ids.npy --json", "not both"),
+    "array exists": (1, "encode tok.json --text a --out there.npy", "--force"),
+    "special text": (1, f"encode tok.json --text a{END}", "--ordinary"),
+    "special text counted": (1, f"count tok.json --text a{END}", "--allow-special"),
+    "special text shown": (1, f"show tok.json a{END}", "--allow-special"),
+    "no id": (1, "decode tok.json 1 two", "two"),
+    "not ids": (1, "decode tok.json text.txt", "text.txt"),
+    "id too large": (1, "decode tok.json 123456", "123456"),
+    "id far too large": (1, "decode tok.json 99999999999999999999", "99999999999999999999"),
+    "array that is none": (1, "decode tok.json there.npy", "there.npy"),
+    "half ids": (1, "decode tok.json half.bin", "half.bin"),
+    "bad lines": (1, "encode tok.json bad.jsonl", "bad.jsonl, line 2"),
+    "damaged": (1, "count tok.json bad.gz", "bad.gz"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_command_lines(name: str, home: Path) -> None:
+    code, line, message = WRONG[name]
+    (home / "folder.json").mkdir(exist_ok=True)
+    for file, data in {
+        "empty.txt": b"", "there.npy": b"not an array", "half.bin": b"12345", "bad.gz": b"not gzip",
+        "bad.jsonl": b'{"text": "a"}\n{"txt": "b"}\n',
+    }.items():  # fmt: skip
+        (home / file).write_bytes(data)
+    before = sorted(home.iterdir())
+    # "bad lines" prints the ids of the good line first
+    done = subprocess.run(command(*line.split()), capture_output=True, cwd=home, env=ENV, stdin=subprocess.DEVNULL)
+    assert done.returncode == code, done.stderr.decode()
+    error = done.stderr.decode()
+    assert error.startswith("error: ")
+    assert message in error
+    assert "Traceback" not in error
+    assert len(error.splitlines()) <= 3
+    assert sorted(home.iterdir()) == before
+
+
+def test_debugging_shows_where_an_error_comes_from(home: Path) -> None:
+    done = run("info", "gone.json", code=1, cwd=home)
+    assert len(done.stderr.splitlines()) == 1
+    done = subprocess.run(command("info", "gone.json"), capture_output=True, cwd=home, env=ENV | {"SUBWORD_DEBUG": "1"})
+    assert b"Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(("text", "size"), [
+    ("32000", 32000), ("32_000", 32000), ("32,000", 32000), ("32k", 32000), ("32K", 32000), ("1.5k", 1500),
+    ("1m", 10**6), (" 300 ", 300), ("0.5M", 500_000),
+])  # fmt: skip
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "k", "-5", "1.5", "1.2345k", "1e3", "3 2", "32kb", "_1", "٣"])
+def test_no_sizes(text: str, home: Path) -> None:
+    import typer
+
+    with pytest.raises(typer.BadParameter):
+        parse_size(text)
+
+
+# ======================== train ========================
+
+
+def test_train_reports(home: Path) -> None:
+    done = run("train", "text.txt", "-v", "1k", "-o", "a.json", "--force", cwd=home)
+    assert b"first merges" in done.stdout
+    assert b"a.json" in done.stdout
+    done = run("train", "text.txt", "-v", "1_000", "-o", "b.json", "--json", "--force", "--threads", "1", cwd=home)
+    report = json.loads(done.stdout)
+    assert report["merges"] == report["vocab_size"] - 256
+    assert report["bytes"] == (home / "text.txt").stat().st_size
+    assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_train_reads_everything_alike(home: Path, tmp_path: Path) -> None:
+    text = (home / "text.txt").read_bytes().replace(b"\r", b"")
+    (tmp_path / "t.txt").write_bytes(text)
+    (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(json.dumps({"body": text.decode()}).encode()))
+    (tmp_path / "t.txt.zst").write_bytes(zstandard.ZstdCompressor().compress(text))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "t").write_bytes(text)
+    line = json.dumps({"body": text.decode()}).encode()
+    ways: dict[str, tuple[list[str], bytes]] = {
+        "file": (["t.txt"], b""),
+        "jsonl": (["t.jsonl.gz", "--field", "body"], b""),
+        "zst": (["*.zst"], b""),
+        "folder": (["folder"], b""),
+        "stdin": (["-"], text),
+        "stdin lines": (["-", "--stdin-format", "jsonl", "--field", "body"], line),
+    }
+    prints = set()
+    for args, stdin in ways.values():
+        done = run("train", *args, "-v", "500", "-o", "x.json", "--force", "--json", stdin=stdin, cwd=tmp_path)
+        prints.add(json.loads(done.stdout)["fingerprint"])
+    assert len(prints) == 1
+
+
+def test_training_that_stops_early_says_so(home: Path, tmp_path: Path) -> None:
+    done = run("train", "-", "-v", "400", "-o", tmp_path / "x.subword", stdin=b"a few words")
+    assert done.stderr.startswith(b"warning: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "x.subword").exists()
+
+
+# ======================== encode and decode ========================
+
+
+def test_encode_prints_a_line_a_file(home: Path, tok: subword.Tokenizer, tmp_path: Path) -> None:
+    datas = [text.encode() for text in TEXTS.values()] + [b"." + data for data in BYTES.values()]
+    files = []
+    for number, data in enumerate(datas):
+        files.append(tmp_path / f"{number:04}.txt")
+        files[-1].write_bytes(data)
+    lines = run("encode", home / "tok.json", tmp_path, "--ordinary").stdout.decode().split("\n")
+    assert lines.pop() == ""
+    assert [list(map(int, line.split())) for line in lines] == [tok.encode_ordinary(data) for data in datas]
+    for data in (b"", *random.Random(0).sample(datas, 5)):
+        ids = run("encode", home / "tok.json", "--ordinary", stdin=data).stdout
+        assert run("decode", home / "tok.json", stdin=ids).stdout == data
+
+
+def test_encode_a_text_longer_than_a_part(home: Path, tok: subword.Tokenizer) -> None:
+    text = "\n".join(TEXTS.values()) + "\n"
+    text *= 9_000_000 // len(text.encode()) + 1
+    (home / "long.txt").write_bytes(text.encode())
+    expected = tok.encode_to_numpy(text)
+    for options in ([], ["--add-special-tokens"], ["--threads", "1"]):
+        run("encode", "tok.json", "long.txt", "--out", "long.npy", "--force", *options, cwd=home)
+        assert np.array_equal(np.load(home / "long.npy"), expected)
+    total = json.loads(run("count", "tok.json", "long.txt", "--json", cwd=home).stdout)["total"]
+    assert total == {
+        "file": "total", "texts": 1, "tokens": len(expected), "bytes": len(text.encode()), "characters": len(text),
+        "bytes_per_token": total["bytes_per_token"],
+    }  # fmt: skip
+
+
+def test_encode_json_lines_a_line_a_record(home: Path, tok: subword.Tokenizer) -> None:
+    (home / "r.jsonl").write_text('{"text": "the cat"}\n\n{"text": ""}\n{"text": "mat\\n"}\n')
+    lines = run("encode", "tok.json", "r.jsonl", cwd=home).stdout.decode().splitlines()
+    assert [list(map(int, line.split())) for line in lines] == [tok.encode(t) for t in ("the cat", "", "mat\n")]
+    rows = [json.loads(line) for line in run("encode", "tok.json", "r.jsonl", "--json", cwd=home).stdout.splitlines()]
+    assert rows[2] == {"source": "r.jsonl", "line": 4, "ids": tok.encode("mat\n")}
+
+
+@pytest.mark.parametrize("name", ["ids.npy", "ids.bin", "ids.txt"])
+def test_encode_to_a_file_and_back(name: str, home: Path, tok: subword.Tokenizer, tmp_path: Path) -> None:
+    run("encode", "tok.json", "text.txt", "--text", "x", "--out", tmp_path / name, code=2, cwd=home)
+    done = run("encode", "tok.json", "text.txt", "text.txt", "--end-with", END, "--out", tmp_path / name, cwd=home)
+    assert done.stdout == b""
+    ids = [*tok.encode((home / "text.txt").read_bytes()), tok.special_tokens[END]] * 2
+    if name == "ids.npy":
+        assert np.load(tmp_path / name).tolist() == ids
+        assert np.load(tmp_path / name).dtype == np.uint32
+    elif name == "ids.bin":
+        assert np.fromfile(tmp_path / name, dtype="<u4").tolist() == ids
+    text = run("decode", "tok.json", tmp_path / name, "--skip-special-tokens", cwd=home).stdout
+    assert text == (home / "text.txt").read_bytes() * 2
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_array_is_written_whole_or_not_at_all(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"text": "' + "fine " * 2_000_000 + '"}\nbad\n')
+    run("encode", home / "tok.json", "bad.jsonl", "--out", "ids.npy", code=1, cwd=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+    (tmp_path / "ids.npy").write_bytes(b"old")
+    run("encode", home / "tok.json", "bad.jsonl", "--out", "ids.npy", "--force", code=1, cwd=tmp_path)
+    assert (tmp_path / "ids.npy").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_special_tokens(home: Path, tok: subword.Tokenizer) -> None:
+    text = f"a {END}"
+    special = tok.special_tokens[END]
+    ids = {
+        options: list(map(int, run("encode", "tok.json", "--text", text, *options, cwd=home).stdout.split()))
+        for options in ((), ("--ordinary",), ("--allow-special", END), ("--allow-special", "all"))
+        if options
+    }
+    assert ids["--ordinary",] == tok.encode_ordinary(text)
+    assert ids["--allow-special", END] == ids["--allow-special", "all"] == tok.encode(text, allowed_special="all")
+    assert ids["--allow-special", END][-1] == special
+    error = run(
+        "encode", "tok.json", "--text", text, "--allow-special", "<|cli-pad|>", code=1, cwd=home
+    ).stderr.decode()
+    assert END in error
+    (home / "special.txt").write_text(text)
+    assert "special.txt" in run("count", "tok.json", "text.txt", "special.txt", code=1, cwd=home).stderr.decode()
+
+
+@pytest.mark.parametrize("args", [["104", "105"], ["104,105"], ["[104, 105]"], ["104", "ids.txt"]])
+def test_decode_arguments(args: list[str], home: Path) -> None:
+    (home / "ids.txt").write_text("[105]\n")
+    assert run("decode", "tok.json", *args, cwd=home).stdout == b"hi"
+    assert json.loads(run("decode", "tok.json", *args, "--json", cwd=home).stdout) == {
+        "tokens": 2, "text": "hi", "utf8": True,
+    }  # fmt: skip
+
+
+def test_decode_writes_bytes_that_are_no_text(home: Path) -> None:
+    assert run("decode", "tok.json", "228 184", cwd=home).stdout == b"\xe4\xb8"
+    assert json.loads(run("decode", "tok.json", "228", "--json", cwd=home).stdout)["utf8"] is False
+
+
+@pytest.mark.parametrize(("change", "whole"), [
+    ({}, False), ({"stages": (Split("none"),)}, True), ({"stages": ()}, True),
+    ({"stages": (Normalize("NFC"), Split("gpt2"))}, False), ({"stages": (Normalize("NFKC"), Split("gpt2"))}, True),
+    ({"stages": (PrefixSpace(), Split("gpt2"))}, True), ({"extra": (ExtraToken(600, "\n\n"),)}, True),
+    ({"extra": (ExtraToken(600, "<x>"),)}, False), ({"extra": (ExtraToken(600, "<x>", "added", lstrip=True),)}, True),
+])  # fmt: skip
+def test_texts_that_must_stay_whole(change: dict[str, Any], whole: bool, tok: subword.Tokenizer) -> None:
+    class Stub:
+        spec = tok.spec.replace(**change)
+
+    assert must_stay_whole(Stub()) is whole  # type: ignore[arg-type]
+
+
+# ======================== count, show, info ========================
+
+
+def test_count(home: Path, tok: subword.Tokenizer) -> None:
+    (home / "empty.txt").write_bytes(b"")
+    (home / "small.txt").write_text("naïve cat", encoding="utf-8")
+    tokens = tok.count("naïve cat")
+    out = run("count", "tok.json", "empty.txt", "small.txt", cwd=home).stdout.decode()
+    assert [line.split("\t") for line in out.splitlines()] == [
+        ["file", "texts", "tokens", "bytes", "characters", "bytes_per_token"],
+        ["empty.txt", "1", "0", "0", "0", ""],
+        ["small.txt", "1", str(tokens), "10", "9", str(round(10 / tokens, 3))],
+        ["total", "2", str(tokens), "10", "9", str(round(10 / tokens, 3))],
+    ]
+    card = json.loads(run("count", "tok.json", "--text", "naïve cat", "--json", cwd=home).stdout)
+    assert card["total"]["tokens"] == tokens
+
+
+def test_show_through_a_pipe(home: Path, tok: subword.Tokenizer) -> None:
+    text = "the naïve\tcat\n\x1b[31m"
+    out = run("show", "tok.json", text, cwd=home).stdout.decode()
+    heading, *rows = [line.split("\t") for line in out.splitlines()]
+    assert heading[0] == "id"
+    assert [int(row[0]) for row in rows] == tok.encode(text)
+    assert "".join(row[3] for row in rows).replace(" ", "") == text.encode().hex()
+    assert "\x1b" not in out
+    card = json.loads(run("show", "tok.json", "--json", "--file", "text.txt", "--max-tokens", "7", cwd=home).stdout)
+    assert len(card["tokens"]) == 7
+    assert card["count"] == tok.count((home / "text.txt").read_bytes())
+    assert b"more tokens" in run("show", "tok.json", "--max-tokens", "2", cwd=home, stdin=text.encode()).stderr
+
+
+def test_info(home: Path, tok: subword.Tokenizer) -> None:
+    out = run("info", "tok.json", cwd=home).stdout.decode()
+    assert tok.fingerprint in out
+    assert END in out
+    card = json.loads(run("info", "tok.json", "--json", cwd=home).stdout)
+    assert card["n_vocab"] == tok.n_vocab
+    assert card["special_tokens"] == tok.special_tokens
+    assert [tuple(row.values()) for row in card["plan"]] == tok.plan()
+
+
+def test_output_survives_a_narrow_encoding(home: Path) -> None:
+    narrow = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    for args in (["info", "tok.json"], ["show", "tok.json", "naïve"], ["show", "tok.json", "naive", "--json"]):
+        run(*args, cwd=home, env=narrow)
+
+
+# ======================== pipes, signals, terminals ========================
+
+
+@posix
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("args", ["encode tok.json long.txt", "show tok.json --file long.txt --max-tokens 99999",
+                                  "encode tok.json long.txt --json", "decode tok.json long.npy"])  # fmt: skip
+def test_a_reader_that_stops_reading(args: str, unbuffered: str, home: Path, tok: subword.Tokenizer) -> None:
+    (home / "long.txt").write_text("the cat sat on the mat\n" * 100_000)
+    np.save(home / "long.npy", tok.encode_to_numpy((home / "long.txt").read_bytes()))
+    with subprocess.Popen(
+        command(*args.split()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home,
+        env=ENV | {"PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert len(process.stdout.read(10)) == 10
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+def default_interrupt() -> None:
+    """A process that was started in the background ignores Ctrl-C, and so would ours."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    import pty
+
+    ours, theirs = pty.openpty()
+    yield ours, theirs
+    for descriptor in (ours, theirs):
+        os.close(descriptor)
+
+
+def read_until(descriptor: int, wanted: bytes) -> bytes:
+    seen = b""
+    while wanted not in seen:
+        assert select.select([descriptor], [], [], 60)[0], seen
+        seen += os.read(descriptor, 65536)
+    return seen
+
+
+@posix
+@pytest.mark.parametrize("stage", ["counting", "learning merges"])
+def test_ctrl_c_while_training(stage: str, terminal: tuple[int, int], tmp_path: Path) -> None:
+    """The bars on the terminal say when to press it."""
+    ours, theirs = terminal
+    text = words(0, 400_000 if stage == "learning merges" else 40_000).encode()
+    (tmp_path / "words.txt").write_bytes(text)
+    args = command("train", "words.txt" if stage == "learning merges" else "-", "-v", "300k", "-o", "tok.json")
+    with subprocess.Popen(
+        args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, env=ENV,
+        preexec_fn=default_interrupt,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        if stage == "counting":  # our end stays open: it waits for more
+            process.stdin.write(text)
+            process.stdin.flush()
+        read_until(ours, stage.encode())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        seen = read_until(ours, b"interrupted")
+        assert b"Traceback" not in seen
+    assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
+
+
+@posix
+def test_on_a_terminal(terminal: tuple[int, int], home: Path) -> None:
+    ours, theirs = terminal
+
+    def on_terminal(*args: str, **environment: str) -> str:
+        done = subprocess.run(
+            command(*args), stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, cwd=home, env=ENV | environment
+        )
+        assert done.stderr == b""
+        os.write(theirs, b"END")
+        return read_until(ours, b"END").decode()
+
+    shown = on_terminal("show", "tok.json", "the naïve\tcat\x1b")
+    assert "\x1b[" in shown
+    assert "⟨1b⟩" in shown
+    assert "byte span" in shown
+    assert "│" in on_terminal("show", "tok.json", "the cat", "--no-table", NO_COLOR="1")
+    assert "\x1b[4" not in on_terminal("show", "tok.json", "the cat", "--no-table", NO_COLOR="1")
+    assert "bytes per token" in on_terminal("count", "tok.json", "text.txt")
+    assert "first merges" in on_terminal("train", "text.txt", "-v", "300", "-o", "t.json", "--force")
+    assert on_terminal("decode", "tok.json", "104", "105") == "hi\r\nEND"
+    assert "fingerprint" in on_terminal("info", "tok.json")
+
+
+@posix
+def test_without_text_on_a_terminal_there_is_a_hint(terminal: tuple[int, int], home: Path) -> None:
+    for args in (["encode", "tok.json"], ["count", "tok.json"], ["decode", "tok.json"], ["show", "tok.json"]):
+        done = subprocess.run(command(*args), stdin=terminal[1], capture_output=True, cwd=home, env=ENV, timeout=60)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"error: no ")

@@ -1,0 +1,113 @@
+"""Real vocabularies give the ids that the libraries they come from give.
+
+The files and the expected ids are third-party data and not part of this repository: the tests look for the folder that
+SUBWORD_SHARED names, or for `shared` beside the repository, and are skipped where there is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vocabularies import gpt2_spec, rank_spec, ranks_of, shared_folder
+
+import subword
+from subword import formats
+from subword.errors import FormatError
+from subword.formats import native, tokenizer_json
+from subword.patterns import pattern_of
+
+SHARED = shared_folder()
+KIT = SHARED / "conformance" if SHARED is not None else Path("no-conformance-kit")
+
+pytestmark = pytest.mark.skipif(
+    SHARED is None, reason="no conformance kit: set SUBWORD_SHARED to the folder that has it"
+)
+
+# Refused today is fine, refused tomorrow is not: these must load.
+MUST_LOAD = {"claude2", "gpt2"}
+
+# The pattern that tiktoken has for each vocabulary; a file of ranks does not say.
+RANK_PATTERNS = {"r50k_base": "gpt2", "p50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
+
+
+def expected() -> dict[str, Any]:
+    """What the reference libraries gave, by name; without the rows, which are long."""
+    files = sorted((KIT / "expected").glob("*.json"))
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in files}
+
+
+EXPECTED = expected()
+TEXTS: list[str] = json.loads((KIT / "texts.json").read_text("utf-8")) if SHARED is not None else []
+TOKENIZER_JSON = [
+    name for name, row in EXPECTED.items() if str(row["file"]).endswith(".json") and "/" not in row["file"]
+]
+RANKS = [
+    name for name, row in EXPECTED.items() if name in RANK_PATTERNS or pattern_of(row.get("pattern", "")) is not None
+]
+
+
+def rows_of(name: str) -> Iterator[list[Any]]:
+    """`[text, ids, …]`, the text as such."""
+    for text, *rest in EXPECTED[name]["rows"]:
+        yield [TEXTS[text] if isinstance(text, int) else text, *rest]
+
+
+@pytest.mark.parametrize("name", TOKENIZER_JSON)
+def test_tokenizer_json(name: str) -> None:
+    """Its ids and texts are those of tokenizers; so are those of the same tokenizer saved and loaded again."""
+    path = KIT / "files" / EXPECTED[name]["file"]
+    reason = refusal(path) if name not in MUST_LOAD else None
+    if reason is not None:
+        pytest.skip(f"not supported yet: {reason[:160]}")
+    tokenizer = subword.load(path)
+    for text, ids, _, decoded in rows_of(name):
+        assert tokenizer.encode(text, allowed_special="all") == ids, text
+        assert tokenizer.decode(ids) == decoded
+    for text, ids in zip(TEXTS, EXPECTED[name]["with_special"], strict=False):
+        assert tokenizer.encode(text, allowed_special="all", add_special_tokens=True) == ids
+    for write in (native.write, tokenizer_json.write):
+        assert formats.read(write(tokenizer.spec)) == tokenizer.spec
+
+
+def refusal(path: Path) -> str | None:
+    """Why a file does not load, without its name; None if it does. Anything but a FormatError goes through."""
+    try:
+        formats.load(path)
+    except FormatError as error:
+        file, reason = str(error).split(": ", 1)
+        assert file == str(path)
+        return reason
+    return None
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_ranks(name: str) -> None:
+    """tiktoken's files of ranks; and the same with merges instead, read from the tokenizer.json that it becomes."""
+    row = EXPECTED[name]
+    by_regex = pattern_of(row.get("pattern", ""))
+    pattern = by_regex.name if by_regex is not None else RANK_PATTERNS[name]
+    spec = rank_spec(ranks_of((KIT / "files" / row["file"]).read_bytes()), pattern)
+    for tokenizer in map(subword.Tokenizer, (spec, formats.read(tokenizer_json.write(spec)))):
+        for text, ids in rows_of(name):
+            assert tokenizer.encode_ordinary(text) == ids, text
+            assert tokenizer.decode(ids) == text
+
+
+def test_roberta() -> None:
+    """From vocab.json and merges.txt. The template, the mask and the space in front are not in these files."""
+    vocab, merges = (KIT / "files" / name for name in EXPECTED["roberta"]["file"])
+    tokenizer = subword.Tokenizer(gpt2_spec(vocab, merges))
+    for text, ids, _, decoded in rows_of("roberta"):
+        assert tokenizer.encode_ordinary(text) == ids, text
+        assert tokenizer.decode(ids) == decoded
+
+
+@pytest.mark.parametrize("path", sorted(KIT.glob("files/**/*.*")), ids=lambda path: path.name)
+def test_any_file_loads_or_is_refused(path: Path) -> None:
+    if refusal(path) is None:
+        spec = formats.load(path)
+        assert formats.read(native.write(spec)) == spec

@@ -1,0 +1,392 @@
+"""The public face: its methods as described, bad calls, threads and processes, pickling, streams, interruption."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import copy
+import multiprocessing
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from texts import BYTES, TEXTS, every_category, glued
+
+import subword
+from subword import (
+    BPE,
+    ExtraToken,
+    FormatError,
+    SpecialTokenError,
+    Spec,
+    Split,
+    SubwordError,
+    SubwordValueError,
+    Template,
+    Tokenizer,
+    UnknownTokenError,
+    Vocab,
+)
+
+
+@pytest.fixture(scope="module")
+def tok() -> Tokenizer:
+    return subword.train(
+        list(TEXTS.values()), vocab_size=700, special_tokens=["<|endoftext|>", "<|end|>"], bos_token="<s>"
+    )
+
+
+# ======================== what it is ========================
+
+
+def test_vocabulary(tok: Tokenizer) -> None:
+    assert tok.n_vocab == len(tok.vocab) == 700
+    assert tok.special_tokens == {"<|endoftext|>": 697, "<|end|>": 698, "<s>": 699}
+    assert all(tok.vocab[token] == tok.token_id(token) and tok.token_bytes(tok.vocab[token]) == token for token in tok.vocab)
+    assert b"<|end|>" in tok.vocab and b"no such token" not in tok.vocab and len(list(tok.vocab)) == 700
+    assert tok.token_piece(tok.token_id(b" ")) == "Ġ" and tok.token_piece(698) == "<|end|>"
+    assert (tok.bos_id, tok.eos_id, tok.pad_id, tok.unk_id) == (699, None, None, None)
+    assert repr(tok).startswith("<Tokenizer: BPE, 700 entries, 3 special, ")
+
+
+def test_ids_may_have_holes() -> None:
+    entries = [(bytes([byte]), byte * 3) for byte in range(256)] + [(b"ab", 2000)]
+    tok = Tokenizer(Spec((Split("none"),), BPE(Vocab.of(entries), priority="rank"), (ExtraToken(1500, "<x>"),)))
+    assert tok.n_vocab == 2001 and len(tok.vocab) == 258
+    assert tok.encode("abc") == [2000, 99 * 3]
+    with pytest.raises(UnknownTokenError, match="position 1 of the ids: the vocabulary has no id 1: it is a hole"):
+        tok.decode([0, 1])
+
+
+def test_equal_by_content(tok: Tokenizer) -> None:
+    same = subword.train(list(TEXTS.values()), vocab_size=700, special_tokens=["<|endoftext|>", "<|end|>"], bos_token="<s>")
+    assert same == tok and hash(same) == hash(tok) and same.fingerprint == tok.fingerprint and len(tok.fingerprint) == 64
+    spec = tok.spec
+    for other in (
+        spec.replace(stages=spec.stages[1:]),
+        spec.replace(stages=(Split("gpt2"),)),
+        spec.replace(extra=spec.extra[1:], template=Template()),
+        spec.replace(template=Template()),
+        spec.replace(model=BPE(spec.model.vocab, spec.model.merges[:-1])),
+        spec.replace(model=BPE(spec.model.vocab, spec.model.merges, ignore_merges=True)),
+    ):
+        assert Tokenizer(other) != tok
+    assert Tokenizer(spec.replace(roles={}, notes={})) == tok
+    assert tok != "tok"
+
+
+def test_with_tokens_keeps_every_id(tok: Tokenizer) -> None:
+    more = tok.with_tokens(special=["<|x|>"], added=["foo", ExtraToken(0, "bar", "added", single_word=True)], reserved=2)
+    assert more.special_tokens == {**tok.special_tokens, "<|x|>": 700, "<|reserved_0|>": 703, "<|reserved_1|>": 704}
+    assert more.encode("foo bar bars") == [701, 32, 702, *tok.encode(" bars")]
+    for text in TEXTS.values():
+        if "foo" not in text and "bar" not in text:
+            assert more.encode_ordinary(text) == tok.encode_ordinary(text)
+    assert more.with_tokens(reserved=1).special_tokens["<|reserved_2|>"] == 705
+    assert more.spec.extra[: len(tok.spec.extra)] == tok.spec.extra and tok.n_vocab == 700
+    plain = subword.train(["ab"], vocab_size=257).with_tokens(special=["<s>"])
+    assert plain.encode("a<s>", allowed_special="all") == [97, 257]
+
+
+# ======================== special tokens ========================
+
+
+def test_special_tokens_by_policy(tok: Tokenizer) -> None:
+    text = "a<|end|>b<|endoftext|>"
+    end, endoftext = 698, 697
+    ordinary = tok.encode_ordinary(text)
+    assert end not in ordinary and tok.decode(ordinary) == text
+    assert tok.encode(text, disallowed_special=()) == ordinary
+    assert tok.encode(text, allowed_special="all") == [97, end, 98, endoftext]
+    with pytest.raises(SpecialTokenError, match=r"'?\"?<\|endoftext\|>\"?'? at character 9"):
+        tok.encode(text, allowed_special={"<|end|>"})
+    taken = tok.encode(text, allowed_special={"<|end|>"}, disallowed_special=())
+    assert taken[:3] == [97, end, 98] and endoftext not in taken
+    with pytest.raises(SpecialTokenError, match="encode_ordinary"):
+        tok.encode("b", disallowed_special={"b"})
+    assert tok.find_special("é" + text) == [(2, 9, end), (10, 23, endoftext)]
+
+
+@pytest.mark.parametrize("method", ["encode", "encode_to_numpy", "tokenize", "count"])
+def test_the_policy_is_the_same_everywhere(tok: Tokenizer, method: str) -> None:
+    call = getattr(tok, method)
+    with pytest.raises(SpecialTokenError):
+        call("a<|end|>")
+    assert count_of(call("a<|end|>", allowed_special="all")) == 2
+    assert count_of(call("a<|end|>", disallowed_special=())) == len(tok.encode_ordinary("a<|end|>"))
+    assert count_of(call("a<|end|>", allowed_special="all", add_special_tokens=True)) == 3
+
+
+def count_of(result: Any) -> int:
+    return result if isinstance(result, int) else len(result)
+
+
+def test_longest_special_token_whatever_the_order() -> None:
+    base = subword.train(["ab"], vocab_size=257)
+    for order in (["<a", "<a>", "<a>b"], ["<a>b", "<a>", "<a"]):
+        tok = base.with_tokens(special=order)
+        assert [tok.token_bytes(id) for id in tok.encode("<a>b<a><a", allowed_special="all")] == [b"<a>b", b"<a>", b"<a"]
+
+
+# ======================== decoding ========================
+
+
+def test_decode(tok: Tokenizer) -> None:
+    ids = tok.encode("héllo<|end|>", allowed_special="all", add_special_tokens=True)
+    assert tok.decode(ids) == "<s>héllo<|end|>" and tok.decode(ids, skip_special_tokens=True) == "héllo"
+    for form in (tuple(ids), np.array(ids), np.array(ids, dtype=np.uint32), iter(ids), np.array(ids, dtype=np.uint32)[::-1][::-1]):
+        assert tok.decode(form) == "<s>héllo<|end|>"
+    assert tok.decode([]) == "" and tok.decode_batch([[], ids, ids], threads=2)[1:] == ["<s>héllo<|end|>"] * 2
+    for text in ("x != y", "a .", "do n't , no", " lead", "\ttab\r\n"):
+        assert tok.decode(tok.encode(text)) == text
+    part = tok.encode("é")[:1] if len(tok.encode("é")) > 1 else [tok.token_id(b"\xc3")]
+    assert tok.decode(part) == "\ufffd" and tok.decode(part, errors="ignore") == ""
+
+
+def test_every_id_decodes_or_is_named(tok: Tokenizer) -> None:
+    for id in range(tok.n_vocab):
+        assert tok.decode_bytes([id]) == tok.token_bytes(id)
+    for id in range(tok.n_vocab, tok.n_vocab + 5):
+        with pytest.raises(KeyError, match=f"position 2 of the ids: the vocabulary has no id {id}: the largest is 699"):
+            tok.decode([0, 1, id])
+
+
+def test_streams_concatenate_to_the_whole(tok: Tokenizer) -> None:
+    rng = random.Random(1)
+    tokens = list(tok.spec.model.vocab.pieces)
+    texts: list[bytes] = [*(t.encode() for t in TEXTS.values()), *BYTES.values(), *(t.encode() for t in every_category().values())]
+    texts += [glued(tokens, 12, rng) for _ in range(200)]
+    for errors in ("replace", "ignore", "backslashreplace"):
+        for data in texts:
+            ids = tok.encode_ordinary(data)
+            rng.shuffle(ids) if rng.random() < 0.3 else None
+            stream = tok.stream_decoder(errors)
+            parts, at = [], 0
+            while at < len(ids):
+                step = rng.randint(1, 3)
+                parts.append(stream.feed(ids[at] if step == 1 else ids[at : at + step]))
+                at += step
+            assert "".join(parts) + stream.finish() == tok.decode(ids, errors=errors)
+
+
+def test_a_stream_gives_text_as_soon_as_it_is_certain() -> None:
+    tok = subword.train(["ab"], vocab_size=257)
+    stream = tok.stream_decoder()
+    assert [stream.feed(byte) for byte in "é😀x".encode()] == ["", "é", "", "", "", "😀", "x"]
+    assert [stream.feed(byte) for byte in (0xF0, 0x9F, 0x41)] == ["", "", "\ufffdA"]
+    assert stream.feed([0xE4]) == "" and stream.finish() == "\ufffd" and stream.feed([97]) == "a"
+    with pytest.raises(UnknownTokenError):
+        stream.feed([5000])
+    with pytest.raises(SubwordValueError, match="well-formed"):
+        tok.stream_decoder("strict").feed([0xFF])
+
+
+# ======================== bad calls ========================
+
+BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], str]] = {
+    "text None": (lambda t: t.encode(None), SubwordValueError, "a text must be str or bytes, not NoneType"),  # type: ignore[arg-type]
+    "text list": (lambda t: t.count(["a"]), SubwordValueError, "not list"),  # type: ignore[arg-type]
+    "batch is a str": (lambda t: t.encode_batch("abc"), SubwordValueError, "put it into a list"),
+    "batch is a number": (lambda t: t.encode_batch(7), SubwordValueError, "must be a list"),  # type: ignore[arg-type]
+    "batch holds None": (lambda t: t.encode_batch(["a", None]), SubwordValueError, "not NoneType"),  # type: ignore[list-item]
+    "batch with a special": (lambda t: t.encode_batch(["a", "<|end|>"]), SpecialTokenError, "text 1 of the batch"),
+    "threads 0": (lambda t: t.encode_batch(["a"], threads=0), SubwordValueError, "threads must be"),
+    "threads 1.5": (lambda t: t.count_batch(["a"], threads=1.5), SubwordValueError, "threads must be"),  # type: ignore[arg-type]
+    "special": (lambda t: t.encode("a<|end|>"), SpecialTokenError, "at character 1.*disallowed_special"),
+    "allowed a str": (lambda t: t.encode("a", allowed_special="<|end|>"), SubwordValueError, "must be \"all\" or a set"),
+    "id -1": (lambda t: t.decode([-1]), UnknownTokenError, "no id -1"),
+    "id 2^31": (lambda t: t.decode([2**31]), UnknownTokenError, "no id 2147483648"),
+    "id 2^32": (lambda t: t.decode([0, 2**32]), UnknownTokenError, "position 1.*no id 4294967296"),
+    "id 2^63": (lambda t: t.decode([2**63]), UnknownTokenError, "no id 9223372036854775808"),
+    "id numpy": (lambda t: t.decode(np.array([-5])), UnknownTokenError, "no id -5"),
+    "id bool": (lambda t: t.decode([True]), SubwordValueError, "must be an integer, not True"),
+    "id float": (lambda t: t.decode([1, 1.5]), SubwordValueError, "position 1.*not 1.5"),  # type: ignore[list-item]
+    "id str": (lambda t: t.decode(["a"]), SubwordValueError, "not 'a'"),  # type: ignore[list-item]
+    "ids one number": (lambda t: t.decode(5), SubwordValueError, "must be a list or an array"),  # type: ignore[arg-type]
+    "batch ids": (lambda t: t.decode_batch([[1], [9999]]), UnknownTokenError, "item 1 of the batch, position 0"),
+    "errors": (lambda t: t.decode([1], errors="nope"), SubwordValueError, "unknown way to treat errors"),
+    "strict": (lambda t: t.decode([0xFF], errors="strict"), SubwordValueError, "not well-formed UTF-8 at byte 0"),
+    "token_bytes": (lambda t: t.token_bytes(700), UnknownTokenError, "no id 700: the largest is 699"),
+    "token_piece": (lambda t: t.token_piece(-1), UnknownTokenError, "no id -1"),
+    "token_id": (lambda t: t.token_id("no such"), UnknownTokenError, "'no such' is no entry"),
+    "vocab str": (lambda t: t.vocab["a"], UnknownTokenError, "keys of the vocabulary are bytes"),  # type: ignore[index]
+    "truncate -1": (lambda t: t.truncate("a", -1), SubwordValueError, "n must be an integer of at least 0"),
+    "truncate side": (lambda t: t.truncate("a", 1, side="up"), SubwordValueError, "side must be"),  # type: ignore[arg-type]
+    "truncate template": (lambda t: t.truncate("a", 0, add_special_tokens=True), SubwordValueError, "limit of 0 is too small"),
+    "truncate special": (lambda t: t.truncate("a<|end|>", 1), SpecialTokenError, "at character 1"),
+    "fits float": (lambda t: t.fits("a", 1.5), SubwordValueError, "n must be"),  # type: ignore[arg-type]
+    "chunk 0": (lambda t: t.chunk("a", 0), SubwordValueError, "overlap=0 must be smaller than max_tokens=0"),
+    "chunk overlap": (lambda t: t.chunk("a", 5, 5), SubwordValueError, "overlap=5 must be smaller"),
+    "chunk small": (lambda t: t.chunk("a\U0001f9ff", 1), SubwordValueError, "the character at byte 1 alone takes"),
+    "with_tokens str": (lambda t: t.with_tokens(special="<x>"), SubwordValueError, "put it into a list"),
+    "with_tokens twice": (lambda t: t.with_tokens(special=["<|end|>"]), SubwordValueError, "is there already"),
+    "with_tokens empty": (lambda t: t.with_tokens(added=[""]), SubwordValueError, "at least one character"),
+    "with_tokens surrogate": (lambda t: t.with_tokens(added=["\ud800"]), SubwordValueError, "lone surrogate"),
+    "with_tokens reserved": (lambda t: t.with_tokens(reserved=-1), SubwordValueError, "reserved must be"),
+    "train a str": (lambda t: subword.train("abc", vocab_size=300), SubwordValueError, "write \\[text\\]"),
+    "train both": (lambda t: subword.train(["a"], files=["b"], vocab_size=300), SubwordValueError, "one of the two"),
+    "train neither": (lambda t: subword.train(vocab_size=300), SubwordValueError, "one of the two"),
+    "train size": (lambda t: subword.train(["ab"], vocab_size=10), SubwordValueError, "minimum of 256"),
+    "train size str": (lambda t: subword.train(["ab"], vocab_size="9"), SubwordValueError, "must be an integer"),  # type: ignore[arg-type]
+    "train size huge": (lambda t: subword.train(["ab"], vocab_size=2**40), SubwordValueError, "largest id"),
+    "train pattern": (lambda t: subword.train(["ab"], vocab_size=300, pattern="gpt9"), SubwordValueError, "the patterns are"),
+    "train tie rule": (lambda t: subword.train(["ab"], vocab_size=300, tie_rule="x"), SubwordValueError, "smallest-ids"),  # type: ignore[arg-type]
+    "train algorithm": (lambda t: subword.train(["ab"], vocab_size=300, algorithm="x"), SubwordValueError, "'bpe'"),  # type: ignore[arg-type]
+    "train specials": (lambda t: subword.train(["ab"], vocab_size=300, special_tokens="<s>"), SubwordValueError, "list of tokens"),
+    "train special twice": (lambda t: subword.train(["ab"], vocab_size=300, special_tokens=["x", "x"]), SubwordValueError, "twice"),
+    "train file": (lambda t: subword.train(files=["/no/such/file"], vocab_size=300), subword.SubwordOSError, "/no/such/file"),
+    "train holds None": (lambda t: subword.train(["a", None], vocab_size=300), SubwordValueError, "not NoneType"),  # type: ignore[list-item]
+    "load missing": (lambda t: subword.load("/no/such/file"), subword.SubwordOSError, "/no/such/file"),
+    "load engine": (lambda t: Tokenizer(t.spec, engine="fast"), SubwordValueError, "engine must be"),  # type: ignore[arg-type]
+    "save format": (lambda t: t.save("x.abc"), SubwordValueError, "x.abc"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_calls(tok: Tokenizer, name: str) -> None:
+    call, kind, words = BAD_CALLS[name]
+    with pytest.raises(kind, match=words) as caught:
+        call(tok)
+    assert isinstance(caught.value, (ValueError, KeyError, OSError))
+    assert not str(caught.value).startswith(("'", '"')) or "is no entry" in words
+
+
+def byte_vocab(*more: tuple[bytes, int]) -> Vocab:
+    return Vocab.of([*((bytes([byte]), byte) for byte in range(256)), *more])
+
+
+BAD_SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
+    "byte missing": (lambda: Spec((), BPE(Vocab.of((bytes([b]), b) for b in range(256) if b != 0x41))), "1 are missing: 0x41"),
+    "entry twice": (lambda: Spec((), BPE(byte_vocab((b"ab", 256), (b"ab", 257)))), "is an entry twice"),
+    "id twice": (lambda: Spec((), BPE(byte_vocab((b"ab", 5)))), "the id 5 is given to two entries"),
+    "empty entry": (lambda: Spec((), BPE(byte_vocab((b"", 256)))), "entry with id 256 is empty"),
+    "merge of nothing": (lambda: Spec((), BPE(byte_vocab(), np.array([[97, 98]], np.uint32))), "makes \"ab\", which is no entry"),
+    "merge of no id": (lambda: Spec((), BPE(byte_vocab(), np.array([[97, 999]], np.uint32))), "no id 999"),
+    "merge twice": (
+        lambda: Spec((), BPE(byte_vocab((b"ab", 256)), np.array([[97, 98], [97, 98]], np.uint32))),
+        "a second time",
+    ),
+    "extra id taken": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(5, "<s>"),)), "the id 5 is given to the extra token"),
+    "extra id twice": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "a1"), ExtraToken(300, "a2"))), "two extra"),
+    "extra twice": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "a1"), ExtraToken(301, "a1"))), "extra token twice"),
+    "extra empty": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, ""),)), "is empty"),
+    "extra kind": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "x", "odd"),)), "unknown kind"),  # type: ignore[arg-type]
+    "extra id large": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(2**40, "x"),)), "does not belong"),
+    "pattern": (lambda: Spec((Split("nope"),), BPE(byte_vocab())), "unknown split pattern"),
+    "unicode": (lambda: Spec((Split("gpt2", "3.0"),), BPE(byte_vocab())), "no class tables"),
+    "surrogate": (lambda: Spec((Split("\ud800"),), BPE(byte_vocab())), "does not belong"),
+    "order": (lambda: Spec((Split("gpt2"), subword.PrefixSpace()), BPE(byte_vocab())), "after a Split"),
+    "form": (lambda: Spec((subword.Normalize("NFX"),), BPE(byte_vocab())), "unknown normalization form"),  # type: ignore[arg-type]
+    "template": (lambda: Spec((), BPE(byte_vocab()), template=Template((999, "A"))), "template.*no id 999"),
+    "template twice": (lambda: Spec((), BPE(byte_vocab()), template=Template(("A", "A"))), "once"),
+    "priority": (lambda: Spec((), BPE(byte_vocab(), priority="odd")), "unknown priority"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", BAD_SPECS)
+def test_bad_specs(name: str) -> None:
+    make, words = BAD_SPECS[name]
+    with pytest.raises((FormatError, SubwordValueError), match=words):
+        Tokenizer(make())
+
+
+def test_no_input_ends_in_a_panic(tok: Tokenizer) -> None:
+    """Every text method on every odd input and long run: results, or a SubwordError."""
+    runs = [unit * (60_000 // len(unit)) for unit in ("a", "^", "0", " ", "'s", "\n", "é", "\u0301", "A中", "<|end|>")]
+    texts = [*TEXTS.values(), *BYTES.values(), *runs, b"\xff" * 60_000, b"\xf0\x9f" * 30_000]
+    for text in texts:
+        for call in (tok.encode, tok.encode_ordinary, tok.encode_to_numpy, tok.tokenize, tok.count, tok.find_special,
+                     lambda t: tok.truncate(t, 50), lambda t: tok.truncate(t, 50, "left"), lambda t: tok.encode_batch([t, t], threads=2)):
+            try:
+                call(text)
+            except SpecialTokenError:
+                pass
+
+
+# ======================== threads and processes ========================
+
+
+def work(tok: Tokenizer, seed: int) -> list[list[int]]:
+    rng = random.Random(seed)
+    texts = rng.sample(list(TEXTS.values()), 40)
+    return tok.encode_batch(texts, disallowed_special=(), threads=2) + [tok.encode_ordinary(text) for text in texts]
+
+
+def test_sixteen_threads_share_one(tok: Tokenizer) -> None:
+    expected = [work(tok, seed) for seed in range(16)]
+    fresh = pickle.loads(pickle.dumps(tok))
+    for _ in range(3):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            assert list(pool.map(lambda seed: work(fresh, seed), range(16))) == expected
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_processes(tok: Tokenizer, method: str) -> None:
+    expected = [work(tok, seed) for seed in range(4)]
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert list(pool.map(work, [tok] * 4, range(4), timeout=60)) == expected
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_after_use(tok: Tokenizer) -> None:
+    """Encode in the parent, fork, encode in the child: bug class of thread pools that do not survive a fork."""
+    expected = work(tok, 1)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=lambda: sys.exit(0 if work(tok, 1) == expected else 3))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def test_pickle_and_copy(tok: Tokenizer) -> None:
+    for other in (pickle.loads(pickle.dumps(tok)), copy.copy(tok), copy.deepcopy(tok)):
+        assert other == tok and other.encode("héllo wörld") == tok.encode("héllo wörld")
+        assert other.training == tok.training
+    slow = Tokenizer(tok.spec, engine="reference")
+    assert pickle.loads(pickle.dumps(slow)).plan() == slow.plan() != tok.plan()
+    assert slow == tok
+
+
+def test_the_gil_is_released(tok: Tokenizer) -> None:
+    """While one thread encodes a long text, another must get to run Python."""
+    text = "The quick brown fox. " * 400_000
+    ticks = []
+    thread = threading.Thread(target=tok.encode_to_numpy, args=(text,))
+    thread.start()
+    while thread.is_alive():
+        ticks.append(None)
+        time.sleep(0.001)
+    assert len(ticks) > 5
+
+
+CTRL_C = """
+import os, signal, sys, threading, time, subword
+tok = subword.train(["the quick brown fox " * 100], vocab_size=300)
+calls = {
+    "encode": lambda: tok.encode_to_numpy(b"the quick brown fox " * 30_000_000),
+    "batch": lambda: tok.count_batch([b"the quick brown fox " * 3_000_000] * 16, threads=2),
+    "train": lambda: subword.train(files=[__import__("sysconfig").get_paths()["stdlib"]], vocab_size=300_000),
+}
+threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    calls[sys.argv[1]]()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize("call", ["encode", "batch", "train"])
+def test_ctrl_c_is_answered(call: str) -> None:
+    done = subprocess.run([sys.executable, "-c", CTRL_C, call], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "stopped\n", done.stderr
