@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from texts import BYTES, TEXTS
 import subword
 from subword.cli import COMMANDS
 from subword.cli.common import must_stay_whole, parse_size
+from subword.report import terminal as terminal_report
 from subword.spec import ExtraToken, Normalize, PrefixSpace, Split
 
 CLEAN = {
@@ -252,7 +254,7 @@ def test_encode_prints_a_line_a_file(home: Path, tok: subword.Tokenizer, tmp_pat
 
 def test_encode_a_text_longer_than_a_part(home: Path, tok: subword.Tokenizer) -> None:
     text = "\n".join(TEXTS.values()) + "\n"
-    text *= 9_000_000 // len(text.encode()) + 1
+    text *= 17_000_000 // len(text.encode()) + 1
     (home / "long.txt").write_bytes(text.encode())
     expected = tok.encode_to_numpy(text)
     for options in ([], ["--add-special-tokens"], ["--threads", "1"]):
@@ -495,3 +497,33 @@ def test_without_text_on_a_terminal_there_is_a_hint(terminal: tuple[int, int], h
         done = subprocess.run(command(*args), stdin=terminal[1], capture_output=True, cwd=home, env=ENV, timeout=60)
         assert done.returncode == 2
         assert done.stderr.startswith(b"error: no ")
+
+
+# ======================== how tokens look ========================
+
+
+@pytest.mark.parametrize(("data", "shown"), [
+    (b"cat", "cat"), (b" caf\xc3\xa9\n", "␣café↵"), (b"\t\r", "→␍"), (b"\xe4\xb8", "⟨e4⟩⟨b8⟩"), (b"\x1b[31m", "⟨1b⟩[31m"),
+    ("\u200b\u202e\x9b\xa0".encode(), "⟨U+200B⟩⟨U+202E⟩⟨U+009B⟩⟨U+00A0⟩"), ("\u0301a".encode(), "◌\u0301a"), (b"", ""),
+])  # fmt: skip
+def test_everything_is_visible(data: bytes, shown: str) -> None:
+    assert terminal_report.visible(data) == shown
+
+
+def test_no_text_reaches_a_terminal_as_a_control_sequence() -> None:
+    for data in [*(text.encode() for text in TEXTS.values()), *BYTES.values()]:
+        shown = terminal_report.visible(data)
+        assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in shown)
+
+
+def test_a_notebook_gets_html_that_text_cannot_break(tok: subword.Tokenizer) -> None:
+    text = "<script>&\"'\n 你"
+    html = terminal_report.tokens_html(tok.tokenize(text))
+    assert "<script" not in html
+    assert html.count("<span") == html.count("</span>") == tok.count(text)
+    assert "<br>" in html
+    assert f"{tok.count(text)} tokens" in html
+    short = terminal_report.tokens_html(tok.tokenize("the cat sat"), max_tokens=1)
+    assert short.count("<span") == 1
+    assert "not shown" in short
+    assert "0 tokens" in terminal_report.tokens_html(tok.tokenize(""))

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 import regex
-from subword import _core, patterns
 from texts import BYTES, TEXTS, every_category
 
-from subword import BPE, MatchTokens, Spec, Split, Tokenizer, Vocab
+from subword import BPE, MatchTokens, Spec, Split, Tokenizer, Vocab, _core, patterns
 from subword.patterns import PATTERNS
 
 SCANNED = [name for name in PATTERNS if name != "none"]
@@ -66,7 +65,11 @@ def test_random_mixtures_of_kinds(scanner: tuple[str, Tokenizer]) -> None:
 
 def test_hard_texts_and_ill_formed_bytes(scanner: tuple[str, Tokenizer]) -> None:
     name, tok = scanner
-    for text in [*TEXTS.values(), *every_category().values(), *(data.decode("utf-8", "surrogateescape") for data in BYTES.values())]:
+    for text in [
+        *TEXTS.values(),
+        *every_category().values(),
+        *(data.decode("utf-8", "surrogateescape") for data in BYTES.values()),
+    ]:
         assert pieces(tok, text) == [piece for piece in patterns.split(name, text) if piece], text
 
 
@@ -90,7 +93,7 @@ def test_long_runs_are_one_pass(scanner: tuple[str, Tokenizer]) -> None:
 
 def test_class_ranges_are_those_of_the_named_version() -> None:
     assert sum(last - first + 1 for first, last in _core.unicode_ranges("L", "16.0")) == 141_028
-    with pytest.raises(ValueError, match="no class tables for Unicode '99' *|no class tables"):
+    with pytest.raises(ValueError, match="no class tables for Unicode"):
         _core.unicode_ranges("L", "99")
     with pytest.raises(ValueError, match="unknown character class"):
         _core.unicode_ranges("Klingon", "16.0")

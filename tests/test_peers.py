@@ -140,7 +140,12 @@ SAMPLES = Path(__file__).parent / "test_bpe_reference.py", Path(__file__)
 def corpora() -> dict[str, list[str]]:
     code = [path.read_text("utf-8", "replace") for path in STDLIB[:12]]
     mixed = [text for text in TEXTS.values() if text] * 3
-    return {"code": code, "mixed": mixed, "tests": [path.read_text("utf-8") for path in SAMPLES], "ties": ["ab ba aab abb bab"] * 2}
+    return {
+        "code": code,
+        "mixed": mixed,
+        "tests": [path.read_text("utf-8") for path in SAMPLES],
+        "ties": ["ab ba aab abb bab"] * 2,
+    }
 
 
 def hf_trained(tokenizers: Any, texts: list[str], size: int, pattern: str) -> list[tuple[bytes, bytes]]:

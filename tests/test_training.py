@@ -69,7 +69,7 @@ def spec_of(**options: object) -> str:
 
 
 def test_same_result_for_any_number_of_threads_chunking_and_form() -> None:
-    texts = [text for text in TEXTS.values()]
+    texts = list(TEXTS.values())
     for tie_rule in reference.TIE_RULES:
         expected = spec_of(tie_rule=tie_rule, threads=1)
         for threads in (2, 3, 7):
@@ -101,8 +101,13 @@ def test_hash_seed_does_not_matter() -> None:
     code = "import sys; sys.path.insert(0, sys.argv[1]); import test_training; print(test_training.spec_of())"
     folder = str(Path(__file__).parent)
     results = {
-        subprocess.run([sys.executable, "-c", code, folder], env={**os.environ, "PYTHONHASHSEED": seed}, text=True,
-                       capture_output=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code, folder],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout
         for seed in ("0", "1", "2")
     }
     assert results == {spec_of() + "\n"}
@@ -132,7 +137,9 @@ def test_the_size_asked_for_is_the_size_got() -> None:
 
 
 def test_running_out_of_pairs_is_said() -> None:
-    with pytest.warns(SubwordWarning, match="no pairs left after 3 merges: the vocabulary has 260 entries, not the 1000"):
+    with pytest.warns(
+        SubwordWarning, match="no pairs left after 3 merges: the vocabulary has 260 entries, not the 1000"
+    ):
         tok = subword.train(["abcd"], vocab_size=1000, special_tokens=["<s>"])
     assert tok.training is not None
     assert (tok.training["asked"], tok.training["vocab_size"], tok.training["stopped"]) == (1000, 260, "no pairs left")
@@ -164,8 +171,15 @@ def test_special_tokens_cut_the_text() -> None:
 
 
 def test_roles_and_template() -> None:
-    tok = subword.train(["abc abc"], vocab_size=262, pattern="gpt2", bos_token="<s>", eos_token="</s>", pad_token="<pad>",
-                        special_tokens=["<pad>"])
+    tok = subword.train(
+        ["abc abc"],
+        vocab_size=262,
+        pattern="gpt2",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        special_tokens=["<pad>"],
+    )
     assert (tok.special_tokens["<pad>"], tok.bos_id, tok.eos_id, tok.pad_id) == (259, 260, 261, 259)
     assert tok.encode("abc", add_special_tokens=True) == [260, tok.token_id("abc"), 261]
     assert tok.unk_id is None

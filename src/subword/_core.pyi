@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 _U32 = npt.NDArray[np.uint32]
 _U64 = npt.NDArray[np.uint64]
-_Text = str | bytes
+_Text = str | bytes | bytearray | memoryview
 
 __version__: str
 

@@ -24,8 +24,13 @@ Engine = _core.Engine
 def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
     """Stages as the core takes them: the name, then the settings in their order, as text."""
     return [
-        (type(stage).__name__, *(str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else
-                                 getattr(stage, name) for name in stage.__dataclass_fields__))
+        (
+            type(stage).__name__,
+            *(
+                str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else getattr(stage, name)
+                for name in stage.__dataclass_fields__
+            ),
+        )
         for stage in stages
     ]
 
@@ -309,7 +314,7 @@ class ReferenceEngine:
 
 
 def text_bytes(text: Any) -> bytes:
-    """Text as bytes: `str` as UTF-8, a surrogate pair as its character, a lone surrogate as U+FFFD; bytes as they are."""
+    """Bytes as they are; a `str` as UTF-8, a surrogate pair as its character, a lone surrogate as U+FFFD."""
     if isinstance(text, str):
         try:
             return text.encode()

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -100,7 +101,7 @@ class Packed(Sequence[bytes]):
 
     def __iter__(self) -> Iterator[bytes]:
         ends = self.offsets.tolist()
-        return (self.data[start:end] for start, end in zip(ends, ends[1:], strict=False))
+        return (self.data[start:end] for start, end in pairwise(ends))
 
     def __reduce__(self) -> Any:
         return Packed, (self.data, self.offsets)

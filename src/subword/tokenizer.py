@@ -216,9 +216,7 @@ class Tokenizer:
     ) -> Ragged:
         """The ids of several texts in one buffer."""
         policy = self._policy(allowed_special, disallowed_special)
-        return Ragged(
-            *self._engine.encode_batch_to_numpy(texts, policy, add_special_tokens, thread_count(threads))
-        )
+        return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add_special_tokens, thread_count(threads)))
 
     def tokenize(
         self,
@@ -241,7 +239,7 @@ class Tokenizer:
         )
 
     def find_special(self, text: Text) -> list[tuple[int, int, int]]:
-        """Where the text spells special tokens: (start, end, id), in characters; the leftmost first, then the longest."""
+        """Where the text spells special tokens: (start, end, id), in characters; of several the leftmost, then longest."""
         found: list[tuple[int, int, int]] = self._engine.find_special(text)
         return found
 

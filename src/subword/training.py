@@ -124,8 +124,8 @@ def train(
     }
     if report["stopped"] == "no pairs left":
         warnings.warn(
-            f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} entries, "
-            f"not the {vocab_size} asked for; train on more text, or ask for fewer",
+            f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
+            f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer",
             SubwordWarning,
             stacklevel=2,
         )

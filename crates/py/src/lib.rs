@@ -137,7 +137,6 @@ impl Engine {
         Ok(lengths.into_iter().map(&mut take).collect())
     }
 
-    #[allow(clippy::type_complexity)]
     fn encode_batch_to_numpy<'py>(
         &self,
         py: Python<'py>,
@@ -173,7 +172,6 @@ impl Engine {
         interruptible(py, |stop| self.engine.count_batch(&bytes, &policy.0, add_special_tokens, threads, stop))
     }
 
-    #[allow(clippy::type_complexity)]
     fn encode_with_spans<'py>(
         &self,
         py: Python<'py>,

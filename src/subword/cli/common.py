@@ -134,7 +134,7 @@ class Input:
 Batch: TypeAlias = list[tuple[Document, "bytes | None"]]
 
 
-def batches(documents: Iterator[Document], size: int = 8 << 20) -> Iterator[Batch]:
+def batches(documents: Iterator[Document], size: int = 16 << 20) -> Iterator[Batch]:
     """Parts of texts, a few MB together: `(document, part)`, and `(document, None)` where a document ends."""
     batch: Batch = []
     held = 0

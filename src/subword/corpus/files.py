@@ -24,7 +24,7 @@ from ..errors import FormatError, SubwordOSError, SubwordValueError
 STDIN = Path("-")
 """What stands for standard input in a list of files."""
 
-READ_SIZE = 1 << 20
+READ_SIZE = 1 << 18
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 OnBytes: TypeAlias = Callable[[int], None]
