@@ -503,7 +503,8 @@ def test_without_text_on_a_terminal_there_is_a_hint(terminal: tuple[int, int], h
 
 
 @pytest.mark.parametrize(("data", "shown"), [
-    (b"cat", "cat"), (b" caf\xc3\xa9\n", "␣café↵"), (b"\t\r", "→␍"), (b"\xe4\xb8", "⟨e4⟩⟨b8⟩"), (b"\x1b[31m", "⟨1b⟩[31m"),
+    (b"cat", "cat"), (b" caf\xc3\xa9\n", "␣café↵"), (b"\t\r", "→␍"), (b"\xe4\xb8", "⟨e4⟩⟨b8⟩"),
+    (b"\x1b[31m", "⟨1b⟩[31m"),
     ("\u200b\u202e\x9b\xa0".encode(), "⟨U+200B⟩⟨U+202E⟩⟨U+009B⟩⟨U+00A0⟩"), ("\u0301a".encode(), "◌\u0301a"), (b"", ""),
 ])  # fmt: skip
 def test_everything_is_visible(data: bytes, shown: str) -> None:

@@ -65,7 +65,7 @@ def tiktoken_pair(request: pytest.FixtureRequest) -> tuple[Tokenizer, Any]:
 
 def test_tiktoken_ids(tiktoken_pair: tuple[Tokenizer, Any]) -> None:
     ours, theirs = tiktoken_pair
-    assert ours.plan()[2][1] == "one pass over its bytes"
+    assert ("long piece", "one pass over its bytes") in [row[:2] for row in ours.plan()]
     for text in inputs(list(ours.spec.model.vocab.pieces)):
         assert ours.encode_ordinary(text) == theirs.encode_ordinary(text), text[:80]
 

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     pub fn plan(&self) -> Vec<(String, String, String)> {
-        self.bpe.plan()
+        [self.pipeline.plan(), self.bpe.plan()].concat()
     }
 
     /// No special token is taken from text; text that spells one is refused.

@@ -19,6 +19,12 @@ pub enum Form {
     Nfkd,
 }
 
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of Unicode {VERSION}", self.name())
+    }
+}
+
 impl Form {
     pub fn new(name: &str, version: &str) -> Result<Self> {
         if version != VERSION {
@@ -26,12 +32,17 @@ impl Form {
                 "no normalization tables for Unicode {version:?}; there are tables for {VERSION}"
             )));
         }
-        match name {
-            "NFC" => Ok(Self::Nfc),
-            "NFD" => Ok(Self::Nfd),
-            "NFKC" => Ok(Self::Nfkc),
-            "NFKD" => Ok(Self::Nfkd),
-            _ => Err(Error::value(format!("unknown normalization form {name:?}; there are NFC, NFD, NFKC and NFKD"))),
+        [Self::Nfc, Self::Nfd, Self::Nfkc, Self::Nfkd].into_iter().find(|form| form.name() == name).ok_or_else(|| {
+            Error::value(format!("unknown normalization form {name:?}; there are NFC, NFD, NFKC and NFKD"))
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nfc => "NFC",
+            Self::Nfd => "NFD",
+            Self::Nfkc => "NFKC",
+            Self::Nfkd => "NFKD",
         }
     }
 

@@ -129,6 +129,22 @@ impl Pipeline {
         Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
     }
 
+    /// Rows of what `plan()` shows: step, how, why.
+    pub fn plan(&self) -> Vec<(String, String, String)> {
+        let row = |step: &str, how: String, why: &str| (step.to_owned(), how, why.to_owned());
+        let stage = |stage: &Stage| match stage {
+            Stage::Match { .. } => {
+                row("extra tokens", "one automaton".into(), "the leftmost, and of these the longest")
+            }
+            Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
+            Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
+        };
+        let split = |pattern: &&Pattern| {
+            row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+        };
+        self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
+    }
+
     /// Gives `visit` every piece and extra token of `text`. If the text `continues` other text, what is done at the
     /// start of a text is left out.
     pub fn run(

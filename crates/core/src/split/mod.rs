@@ -13,7 +13,7 @@ use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 
 /// A split pattern.
 pub struct Pattern {
-    name: &'static str,
+    pub name: &'static str,
     /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
     pub end: fn(text: &[u8], pos: usize) -> usize,
     /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
