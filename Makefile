@@ -28,7 +28,7 @@ help: ## list the targets
 
 build: $(VENV)/.built ## compile the core and install the package into .venv
 
-demo: $(VENV)/.built ## train, encode and explain on a small text, or on TEXT=path
+demo: $(VENV)/.built ## train, check and show a tokenizer, on TEXT=path or what is at hand
 	@TEXT="$(TEXT)" $(BIN)/python examples/demo.py
 
 test: $(VENV)/.built $(VENV)/.test test-rust ## run the tests of the core and of the package
@@ -88,7 +88,7 @@ $(VENV)/.pip:
 
 # Through pip's standard build interface: where there is no cargo, maturin's build back end brings one along.
 $(VENV)/.built: $(VENV)/.pip pyproject.toml $(RUST)
-	@echo "building (a few minutes the first time) ..."
+	@echo "building (about a minute the first time) ..."
 	$(PIP) install --editable .
 	@touch $@
 

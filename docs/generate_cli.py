@@ -18,8 +18,8 @@ HEAD = """# The command line
 
 
 def help_of(*command: str) -> str:
-    """What `subword COMMAND --help` prints, 100 columns wide."""
-    environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    """What `subword COMMAND --help` prints, 80 columns wide."""
+    environment = os.environ | {"COLUMNS": "80", "TERMINAL_WIDTH": "80", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, "-m", "subword", *command, "--help"],
         capture_output=True,

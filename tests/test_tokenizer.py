@@ -459,3 +459,14 @@ except KeyboardInterrupt:
 def test_ctrl_c_is_answered(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", CTRL_C, call], capture_output=True, text=True, timeout=120)
     assert done.stdout == "stopped\n", done.stderr
+
+
+def test_an_encoding_can_be_looked_at(tok: Tokenizer) -> None:
+    encoding = tok.tokenize("a <b>\n")
+    assert str(encoding).replace("│", "") == "a␣<b>↵\n"
+    assert (
+        repr(encoding).startswith("Encoding(")
+        and "title=" in encoding._repr_html_()
+        and "&lt;" in encoding._repr_html_()
+    )
+    assert list(encoding) == tok.encode("a <b>\n") and encoding == tok.tokenize("a <b>\n") != tok.tokenize("a")

@@ -52,8 +52,13 @@ class Encoding:
         shown = " ".join(f"{piece}:{id}" for piece, id in zip(self.pieces[:12], self.ids.tolist(), strict=False))
         return f"Encoding({len(self)} tokens: {shown}{' …' if len(self) > 12 else ''})"
 
-    def __rich__(self) -> Any:
+    def __str__(self) -> str:
         from .report import terminal  # a door to a room above: tests/test_layout.py lists them
+
+        return terminal.coloured_tokens(self, rule=True).plain
+
+    def __rich__(self) -> Any:
+        from .report import terminal
 
         return terminal.coloured_tokens(self)
 

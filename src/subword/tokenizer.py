@@ -239,7 +239,7 @@ class Tokenizer:
         )
 
     def find_special(self, text: Text) -> list[tuple[int, int, int]]:
-        """Where the text spells special tokens: (start, end, id), in characters; of several the leftmost, then longest."""
+        """Where the text spells special tokens: (start, end, id), in characters; the leftmost, then the longest."""
         found: list[tuple[int, int, int]] = self._engine.find_special(text)
         return found
 

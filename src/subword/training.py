@@ -21,6 +21,8 @@ Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
 
+NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
+
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
 FEED_BYTES = 16 << 20
@@ -82,7 +84,7 @@ def train(
     _check_choice("algorithm", algorithm, ("bpe",))
     _check_choice("tie_rule", tie_rule, TIE_RULES)
     _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
-    _check_choice("normalization", normalization, (None, "NFC", "NFD", "NFKC", "NFKD"))
+    _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
     patterns.get_pattern(pattern)
     _check_size(vocab_size, specials)
     threads = thread_count(threads)
@@ -114,7 +116,6 @@ def train(
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
         "least_count": int(counts[-1]) if len(counts) else None,
-        "texts": counter.texts,
         "bytes": counter.text_bytes,
         "pieces": counter.total,
         "distinct_pieces": counter.distinct,

@@ -17,6 +17,7 @@ from ..tokenizer import Tokenizer
 from . import common
 
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
+Normalization: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
 ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
 TIE_RULES = ", ".join(training.TIE_RULES)
@@ -45,6 +46,22 @@ def train(
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
+    ] = None,
+    bos: Annotated[
+        str | None, typer.Option("--bos", metavar="TOKEN", help="The special token that stands before a text.")
+    ] = None,
+    eos: Annotated[
+        str | None, typer.Option("--eos", metavar="TOKEN", help="The special token that stands after a text.")
+    ] = None,
+    pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
+    normalization: Annotated[
+        Normalization | None,
+        typer.Option(
+            "--normalization",
+            metavar="FORM",
+            parser=common.one_of(*training.NORMALIZATIONS),
+            help=f"Bring text into a Unicode form first: {', '.join(training.NORMALIZATIONS)}.",
+        ),
     ] = None,
     tie_rule: Annotated[
         TieRule,
@@ -87,14 +104,20 @@ def train(
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)
     found = find_files(files)
+    specials = [token for token in [*(special or ()), bos, eos, pad] if token]
+    whole = pattern == "none" or normalization is not None
     started = time.perf_counter()
     with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
         tok = training.train(
             # not files=, for the progress in bytes on disk, whose total is known
-            read_texts(found, field, tick, uncuttable=special or (), whole=pattern == "none", stdin=stdin_format),
+            read_texts(found, field, tick, uncuttable=specials, whole=whole, stdin=stdin_format),
             vocab_size=vocab_size,
             pattern=pattern,
             special_tokens=special or (),
+            bos_token=bos,
+            eos_token=eos,
+            pad_token=pad,
+            normalization=normalization,
             tie_rule=tie_rule,
             byte_order=byte_order,
             threads=threads,
