@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
-from subword import FormatError, SubwordOSError, SubwordValueError, _core, patterns
+from subword import FormatError, SubwordOSError, SubwordValueError, SubwordWarning, _core, patterns
 from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
 from subword.spec import Normalize
 
@@ -337,3 +337,11 @@ def test_a_missing_file(tree: Path) -> None:
         find_files([tree / "gone.txt"])
     assert caught.value.errno
     assert caught.value.filename == str(tree / "gone.txt")
+
+
+def test_a_folder_is_read_without_what_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.so").write_bytes(b"\x7fELF\0\0")
+    with pytest.warns(SubwordWarning, match=r"1 files that are not text are left out .*b\.so"):
+        assert find_files([tmp_path]) == [tmp_path / "a.txt"]
+    assert find_files([tmp_path / "b.so"]) == [tmp_path / "b.so"]

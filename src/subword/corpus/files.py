@@ -13,13 +13,14 @@ import glob
 import gzip
 import os
 import sys
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from ..errors import FormatError, SubwordOSError, SubwordValueError
+from ..errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
 
 STDIN = Path("-")
 """What stands for standard input in a list of files."""
@@ -73,16 +74,39 @@ def _expand(path: str) -> list[Path]:
     if path == "-":
         return [STDIN]
     if os.path.isdir(path):
-        return _files_in(path) or _nothing(f"{path}: no file in this folder")
+        return _text_files(path) or _nothing(f"{path}: no file with text in this folder")
     if os.path.lexists(path):
         # A file in this folder that is called "-" must not turn into standard input.
         return [Path.cwd() / "-" if Path(path) == STDIN else Path(path)]
     if glob.has_magic(path):
         found: dict[Path, None] = {}
         for match in sorted(glob.glob(path, recursive=True), key=lambda match: Path(match).parts):
-            found.update(dict.fromkeys(_files_in(match) if os.path.isdir(match) else [Path(match)]))
+            found.update(dict.fromkeys(_text_files(match) if os.path.isdir(match) else [Path(match)]))
         return list(found) or _nothing(f"{path}: no file matches")
     raise SubwordOSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def _text_files(folder: str) -> list[Path]:
+    """The files in a folder but for those that start like a program or a picture; a warning says which these are."""
+    files = _files_in(folder)
+    binary = [path for path in files if path.suffix.lower() not in DECOMPRESSORS and _looks_binary(path)]
+    if binary:
+        shown = ", ".join(map(str, binary[:3])) + (" …" if len(binary) > 3 else "")
+        warnings.warn(
+            f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}",
+            SubwordWarning,
+            stacklevel=2,
+        )
+    return [path for path in files if path not in set(binary)]
+
+
+def _looks_binary(path: Path) -> bool:
+    """Whether there is a NUL near the start, as git and grep decide it. What cannot be read is left for later."""
+    try:
+        with path.open("rb") as file:
+            return b"\0" in file.read(8192)
+    except OSError:
+        return False
 
 
 def _files_in(folder: str, above: tuple[str, ...] = ()) -> list[Path]:
