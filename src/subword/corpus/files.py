@@ -101,12 +101,14 @@ def _text_files(folder: str) -> list[Path]:
 
 
 def _looks_binary(path: Path) -> bool:
-    """Whether there is a NUL near the start, as git and grep decide it. What cannot be read is left for later."""
+    """Whether there is a NUL near the start, and bytes that are not UTF-8. What cannot be read is left for later."""
     try:
         with path.open("rb") as file:
-            return b"\0" in file.read(8192)
+            head = file.read(8192)
     except OSError:
         return False
+    text = head.decode("utf-8", "replace").rstrip("\ufffd")  # the last character may be cut
+    return "\0" in text and "\ufffd" in text
 
 
 def _files_in(folder: str, above: tuple[str, ...] = ()) -> list[Path]:
