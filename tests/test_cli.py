@@ -244,7 +244,7 @@ def test_encode_prints_a_line_a_file(home: Path, tok: subword.Tokenizer, tmp_pat
     for number, data in enumerate(datas):
         files.append(tmp_path / f"{number:04}.txt")
         files[-1].write_bytes(data)
-    lines = run("encode", home / "tok.json", tmp_path, "--ordinary").stdout.decode().split("\n")
+    lines = run("encode", home / "tok.json", tmp_path / "*.txt", "--ordinary").stdout.decode().split("\n")
     assert lines.pop() == ""
     assert [list(map(int, line.split())) for line in lines] == [tok.encode_ordinary(data) for data in datas]
     for data in (b"", *random.Random(0).sample(datas, 5)):

@@ -8,6 +8,7 @@ To read another kind of compression, add a row to `DECOMPRESSORS`.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import glob
 import gzip
@@ -105,10 +106,12 @@ def _looks_binary(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(8192)
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut
     except OSError:
         return False
-    text = head.decode("utf-8", "replace").rstrip("\ufffd")  # the last character may be cut
-    return "\0" in text and "\ufffd" in text
+    except UnicodeDecodeError:
+        return b"\0" in head
+    return False
 
 
 def _files_in(folder: str, above: tuple[str, ...] = ()) -> list[Path]:
