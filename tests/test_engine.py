@@ -355,3 +355,12 @@ def test_cutting_bytes_gives_bytes() -> None:
     data = "naïve 中文 text".encode() + b"\xff\xfe tail"
     assert tok.truncate(data, 4) == data[: len(tok.truncate(data, 4))]
     assert b"".join(chunk.text for chunk in tok.chunk(data, 4)) == data
+
+
+def test_a_long_special_token_after_a_long_run_is_within_reach() -> None:
+    special = "<|" + "x" * 300 + "|>"
+    tok = subword.train(["ab"], vocab_size=257).with_tokens([special])
+    text = "a" * 20_000 + special + "a" * 50
+    for n in (19_999, 20_000, 20_001, 20_007):
+        kept = tok.truncate(text, n, allowed_special="all")
+        assert len(kept) == n + (len(special) - 1 if n > 20_000 else 0)

@@ -144,10 +144,15 @@ impl Policy {
         })
     }
 
+    /// The most bytes that a token taken from raw text has.
+    pub fn max_len(&self) -> usize {
+        self.raw.as_ref().map_or(0, |matcher| matcher.automaton.max_pattern_len())
+    }
+
     /// Whether an extra token could take bytes on both sides of `at`.
     pub fn covers(&self, text: &[u8], at: usize) -> bool {
         let Some(Matcher { automaton, .. }) = &self.raw else { return false };
-        let reach = automaton.max_pattern_len();
+        let reach = self.max_len();
         let (mut from, to) = ((at + 1).saturating_sub(reach), text.len().min(at + reach));
         while from < at {
             match automaton.find(Input::new(text).span(from..to)) {

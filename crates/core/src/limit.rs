@@ -118,7 +118,9 @@ impl<'a> Limit<'a> {
         self.engine.pipeline.only_pattern()?;
         let rest = &self.text[start..];
         let mut reach = self.engine.bpe().reach(rest, room).checked_add(8).filter(|&reach| reach < rest.len())?;
-        if !self.policy.find(&self.engine.pipeline.extras, &rest[..reach], false).is_empty() {
+        // An extra token can reach farther than entries do.
+        let look = rest.len().min(reach + self.policy.max_len());
+        if !self.policy.find(&self.engine.pipeline.extras, &rest[..look], false).is_empty() {
             return None;
         }
         while !is_start(rest, reach) {
