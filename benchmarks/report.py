@@ -51,10 +51,12 @@ def summary(results: dict[str, Any]) -> str:
         if case.get("ranks") != "o200k":
             continue
         what = f"{case['text']}, {plural(case['threads'], 'thread')}"
-        if case["kind"] == "encode" and case["text"] in ("English", "Python"):
+        if case["kind"] == "encode" and case["text"] in ("English", "Python", "translations"):
             rows += [[f"{what}, {pass_}", *compared(case, peers, pass_, speed)] for pass_ in ("cold", "warm")]
         elif case["kind"] == "hostile":
-            rows.append([f"unbroken run: {case['text']}, cold", *compared(case, peers, "cold", speed)])
+            rows.append(
+                [f"unbroken run: {case['text'].removeprefix('unbroken ')}, cold", *compared(case, peers, "cold", speed)]
+            )
         elif case["kind"] == "call":
             rows.append(["one call on a short line, warm", *compared(case, peers, "warm", per_call)])
     return "\n\n".join((facts(results), CAUTION, table(rows)))

@@ -26,13 +26,26 @@ pub enum Direction {
 /// All entries in a trie, spelled forwards or backwards.
 pub struct Linear {
     direction: Direction,
-    /// Edges in open addressing: node and byte in the high half, the child in the low half.
-    edges: Vec<u64>,
-    /// The entry that ends at a node, or NONE. Node 0 is the root.
-    entries: Vec<Token>,
+    /// Edges in open addressing.
+    edges: Vec<Edge>,
+    /// How many nodes there are; node 0 is the root.
+    nodes: u32,
     /// For each entry the longest entry that it starts with (ends with, backwards), or NONE.
     shorter: Vec<Token>,
 }
+
+/// From a node, by a byte, to a child. All that one step needs lies side by side: long tries do not fit into caches.
+#[derive(Clone, Copy)]
+struct Edge {
+    /// The node and the byte.
+    key: u32,
+    /// 0 in a free slot.
+    child: u32,
+    /// The entry that ends at the child, or NONE.
+    entry: Token,
+}
+
+const FREE: Edge = Edge { key: 0, child: 0, entry: NONE };
 
 const NONE: u32 = u32::MAX;
 /// So many nodes leave room for a byte beside a node in half a word.
@@ -45,61 +58,60 @@ impl Linear {
     }
 
     pub fn new(vocab: &Vocab, direction: Direction) -> Self {
-        let mut trie =
-            Self { direction, edges: vec![0; 1 << 10], entries: vec![NONE], shorter: vec![NONE; vocab.len()] };
+        let mut trie = Self { direction, edges: vec![FREE; 1 << 10], nodes: 1, shorter: vec![NONE; vocab.len()] };
         let mut order: Vec<Token> = (0..vocab.len() as Token).collect();
         order.sort_unstable_by_key(|&token| vocab.piece_len(token));
         for token in order {
-            let (piece, mut node) = (vocab.piece(token), 0);
+            let piece = vocab.piece(token);
+            let (mut node, mut slot) = (0, 0);
             for i in 0..piece.len() {
                 let byte = if direction == Direction::Forward { piece[i] } else { piece[piece.len() - 1 - i] };
-                node = match trie.child(node, byte) {
-                    0 => trie.add_child(node, byte),
-                    child => child,
-                };
-                if trie.entries[node as usize] != NONE {
-                    trie.shorter[token as usize] = trie.entries[node as usize];
+                slot = trie.slot_of(node, byte);
+                if trie.edges[slot].child == 0 {
+                    slot = trie.add_child(node, byte);
                 }
+                if trie.edges[slot].entry != NONE {
+                    trie.shorter[token as usize] = trie.edges[slot].entry;
+                }
+                node = trie.edges[slot].child;
             }
-            trie.entries[node as usize] = token;
+            trie.edges[slot].entry = token;
         }
         trie
     }
 
-    /// The child of a node by a byte, or 0.
+    /// The edge from a node by a byte; its child is 0 if there is none.
     #[inline]
-    fn child(&self, node: u32, byte: u8) -> u32 {
-        let key = (node << 8) | u32::from(byte);
-        let mask = self.edges.len() - 1;
-        let mut at = slot(key) & mask;
-        loop {
-            let edge = self.edges[at];
-            if edge == 0 || (edge >> 32) as u32 == key {
-                return edge as u32;
-            }
-            at = (at + 1) & mask;
-        }
+    fn edge(&self, node: u32, byte: u8) -> Edge {
+        self.edges[self.slot_of(node, byte)]
     }
 
-    fn add_child(&mut self, node: u32, byte: u8) -> u32 {
-        let child = self.entries.len() as u32;
-        self.entries.push(NONE);
-        if self.entries.len() * 2 > self.edges.len() {
+    /// The slot of an edge, or the free one where it would go.
+    #[inline]
+    fn slot_of(&self, node: u32, byte: u8) -> usize {
+        let key = key(node, byte);
+        let mask = self.edges.len() - 1;
+        let mut at = hash(key) & mask;
+        while self.edges[at].child != 0 && self.edges[at].key != key {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Adds an edge that is not there, and returns its slot.
+    fn add_child(&mut self, node: u32, byte: u8) -> usize {
+        if (self.nodes as usize + 1) * 2 > self.edges.len() {
             let old = std::mem::take(&mut self.edges);
-            self.edges = vec![0; old.len() * 2];
-            old.into_iter().filter(|&edge| edge != 0).for_each(|edge| self.place(edge));
+            self.edges = vec![FREE; old.len() * 2];
+            for edge in old.into_iter().filter(|edge| edge.child != 0) {
+                let at = self.slot_of(edge.key >> 8, edge.key as u8);
+                self.edges[at] = edge;
+            }
         }
-        self.place((u64::from((node << 8) | u32::from(byte)) << 32) | u64::from(child));
-        child
-    }
-
-    fn place(&mut self, edge: u64) {
-        let mask = self.edges.len() - 1;
-        let mut at = slot((edge >> 32) as u32) & mask;
-        while self.edges[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.edges[at] = edge;
+        let at = self.slot_of(node, byte);
+        self.edges[at] = Edge { key: key(node, byte), child: self.nodes, entry: NONE };
+        self.nodes += 1;
+        at
     }
 
     /// The longest entry at the start of `bytes`, which must not be empty.
@@ -107,14 +119,14 @@ impl Linear {
     pub fn longest(&self, bpe: &Bpe, bytes: &[u8]) -> Token {
         let (mut node, mut longest) = (0, bpe.byte_tokens[bytes[0] as usize]);
         for &byte in bytes {
-            node = self.child(node, byte);
-            if node == 0 {
+            let edge = self.edge(node, byte);
+            if edge.child == 0 {
                 break;
             }
-            let entry = self.entries[node as usize];
-            if entry != NONE {
-                longest = entry;
+            if edge.entry != NONE {
+                longest = edge.entry;
             }
+            node = edge.child;
         }
         longest
     }
@@ -135,13 +147,14 @@ impl Linear {
                     Direction::Forward => piece[pos + size - 1],
                     Direction::Backward => piece[pos + 1 - size],
                 };
-                node = self.child(node, byte);
-                if node == 0 {
+                let edge = self.edge(node, byte);
+                if edge.child == 0 {
                     break;
                 }
-                if self.entries[node as usize] != NONE {
-                    candidates.push((size, self.entries[node as usize]));
+                if edge.entry != NONE {
+                    candidates.push((size, edge.entry));
                 }
+                node = edge.child;
             }
             // Exactly one candidate fits; the longest is the likeliest.
             let fitting = candidates.iter().rev().find(|&&(size, token)| {
@@ -210,7 +223,11 @@ impl Linear {
 }
 
 #[inline]
-fn slot(key: u32) -> usize {
-    let mixed = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize
+fn key(node: u32, byte: u8) -> u32 {
+    (node << 8) | u32::from(byte)
+}
+
+#[inline]
+fn hash(key: u32) -> usize {
+    (u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
