@@ -234,7 +234,7 @@ def test_bad_json_lines_are_told_with_their_place(line: str, message: str, tmp_p
     ("frame.zst", zst(TEXT) + zst(TEXT)[:9]), ("nothing.gz", b""), ("nothing.zst", b""), ("plain.gz", b"plain text"),
     ("plain.zst", b"plain text"), ("tail.gz", gzip.compress(TEXT) + b"tail"), ("tail.zst", zst(TEXT) + b"tail"),
     ("sum.gz", gzip.compress(TEXT)[:-8] + bytes(8)),
-])  # fmt: skip
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_damaged_files(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(data)
@@ -245,7 +245,7 @@ def test_damaged_files(name: str, data: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("data", "message"), [
     ("hällo".encode("utf-16"), "UTF-16"), (gzip.compress(TEXT), "gz"), (zst(TEXT), "zst"), (b"PAR1....", "Parquet"),
     (b"PK\x03\x04....", "zip"),
-])  # fmt: skip
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_files_that_are_not_text(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(data)
