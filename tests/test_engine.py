@@ -364,3 +364,55 @@ def test_a_long_special_token_after_a_long_run_is_within_reach() -> None:
     for n in (19_999, 20_000, 20_001, 20_007):
         kept = tok.truncate(text, n, allowed_special="all")
         assert len(kept) == n + (len(special) - 1 if n > 20_000 else 0)
+
+
+def merging(pairs: list[tuple[bytes, bytes]], stages: tuple[object, ...], *extra: ExtraToken) -> Tokenizer:
+    """A vocabulary of the bytes and these merges."""
+    ids = {piece: id for id, piece in enumerate(ALL_BYTES)}
+    merges = []
+    for left, right in pairs:
+        merges.append((ids[left], ids[right]))
+        ids[left + right] = len(ids)
+    model = BPE(Vocab.of(ids.items()), np.array(merges, dtype=np.uint32).reshape(-1, 2))
+    return Tokenizer(Spec(stages, model, extra))  # type: ignore[arg-type]
+
+
+def truncates_exactly(tok: Tokenizer, text: str, limits: tuple[int, ...]) -> None:
+    counts = [tok.count(text[:end], allowed_special="all") for end in range(len(text) + 1)]
+    back = [tok.count(text[start:], allowed_special="all") for start in range(len(text) + 1)]
+    for n in limits:
+        kept = tok.truncate(text, n, allowed_special="all")
+        assert kept == text[: max(i for i, count in enumerate(counts) if count <= n)], n
+        kept = tok.truncate(text, n, "left", allowed_special="all")
+        assert kept == text[min(i for i, count in enumerate(back) if count <= n) :], n
+
+
+def test_limits_where_a_space_is_added_after_an_extra_token() -> None:
+    stages = (MatchTokens(), PrefixSpace(), Split("gpt2"))
+    tok = merging([], stages, ExtraToken(5000, "<|1", "added"))
+    truncates_exactly(tok, "<|1a<|1a", (0, 1, 2, 3, 4, 5, 6))
+    assert all(tok.count(chunk.text) == chunk.tokens <= 3 for chunk in tok.chunk("<|1a<|1a", 3))
+
+
+def test_limits_in_long_pieces_that_do_not_keep_their_end() -> None:
+    newlines = [(b"\n" * n, b"\n" * n) for n in (1, 2, 4)] + [(b"\n", b" "), (b"\n ", b"\n")]
+    truncates_exactly(merging(newlines, (Split("cl100k"),)), "!" * 300 + "\n" * 41 + " \nx", (4, 5, 6, 7, 20))
+    marks = [
+        (b"!", b"!"),
+        (b"!!", b"!!"),
+        (b"!!!!", b"!!!!"),
+        (b"\xcc", b"\x81"),
+        (b"\xcc\x81", b"!!!!"),
+        (b"!!", b"!"),
+    ]
+    truncates_exactly(merging(marks, (Split("o200k"),)), "!" * 270 + "\u0301" + "!" * 20, (1, 2, 3, 4, 5, 30))
+
+
+def test_limits_reach_over_what_a_token_swallows() -> None:
+    strip = merging([], (MatchTokens(), Split("o200k")), ExtraToken(5000, "<s>", lstrip=True, rstrip=True))
+    assert len(strip.truncate("a" + " " * 20_000 + "<s>", 2, allowed_special="all")) == 20_004
+    word = "xyzzy" * 200
+    normalized = merging([], (MatchTokens(normalized=True),), ExtraToken(5000, word, "added", normalized=True))
+    assert len(normalized.truncate(word * 3, 3)) == 3_000
+    late = merging([], (Normalize("NFKC"), MatchTokens(), Split("gpt2")), ExtraToken(5000, "1 xy", "added"))
+    truncates_exactly(late, "1 \uff58y" * 3, (1, 2, 3))

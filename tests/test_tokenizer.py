@@ -239,6 +239,8 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     "token_bytes": (lambda t: t.token_bytes(700), UnknownTokenError, "no id 700: the largest is 699"),
     "token_piece": (lambda t: t.token_piece(-1), UnknownTokenError, "no id -1"),
     "token_id": (lambda t: t.token_id("no such"), UnknownTokenError, "'no such' is no entry"),
+    "token_id number": (lambda t: t.token_id(1), SubwordValueError, "must be str or bytes, not int"),  # type: ignore[arg-type]
+    "reserved huge": (lambda t: t.with_tokens(reserved=2**31), SubwordValueError, "beyond the largest id"),
     "vocab str": (lambda t: t.vocab["a"], UnknownTokenError, "keys of the vocabulary are bytes"),  # type: ignore[index]
     "truncate -1": (lambda t: t.truncate("a", -1), SubwordValueError, "n must be an integer of at least 0"),
     "truncate side": (lambda t: t.truncate("a", 1, side="up"), SubwordValueError, "side must be"),  # type: ignore[arg-type]

@@ -140,6 +140,8 @@ class Tokenizer:
         Raises:
             UnknownTokenError: it is no entry of the vocabulary, though it may well encode to several.
         """
+        if not isinstance(token, (str, bytes, bytearray)):
+            raise SubwordValueError(f"a token must be str or bytes, not {type(token).__name__}")
         data = token.encode("utf-8", "surrogatepass") if isinstance(token, str) else bytes(token)
         id: int | None = self._engine.token_id(data)
         if id is None:
@@ -382,14 +384,14 @@ class Tokenizer:
         taken = set(self._extra_by_id.values())
         wanted = [token if isinstance(token, ExtraToken) else ExtraToken(0, token, "added") for token in added]
         wanted = [ExtraToken(0, token, "special") for token in special] + wanted
+        if self.n_vocab + len(wanted) + at_least_zero("reserved", reserved) > MAX_ID:
+            raise SubwordValueError(f"{len(wanted) + reserved} more tokens would go beyond the largest id, {MAX_ID}")
         number = 0
-        for _ in range(at_least_zero("reserved", reserved)):
+        for _ in range(reserved):
             while f"<|reserved_{number}|>" in taken:
                 number += 1
             wanted.append(ExtraToken(0, f"<|reserved_{number}|>", "special"))
             number += 1
-        if self.n_vocab + len(wanted) > MAX_ID:
-            raise SubwordValueError(f"{len(wanted)} more tokens would go beyond the largest id, {MAX_ID}")
         extra = list(self._spec.extra)
         for id, token in enumerate(wanted, self.n_vocab):
             check_content(token.content)
@@ -572,4 +574,4 @@ def decode_utf8(data: bytes, errors: str) -> str:
 
 
 def slice_of(text: Any, start: int, end: int) -> Any:
-    return text[start:end] if isinstance(text, str) else bytes(text[start:end])
+    return text[start:end] if isinstance(text, str) else memoryview(text).tobytes()[start:end]

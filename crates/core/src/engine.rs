@@ -255,6 +255,9 @@ impl Engine {
         in_parallel(&sizes, vec![(); threads], stop, |(), range, stop| {
             let mut out = R::default();
             for index in range {
+                if stop() {
+                    return Err(Error::interrupted());
+                }
                 work(texts[index], &mut out, stop).map_err(|error| Error {
                     message: format!("text {index} of the batch: {}", error.message),
                     ..error

@@ -149,14 +149,14 @@ impl Policy {
         self.raw.as_ref().map_or(0, |matcher| matcher.automaton.max_pattern_len())
     }
 
-    /// Whether an extra token could take bytes on both sides of `at`.
+    /// Whether an extra token could take bytes on both sides of `at`, or end there: what follows one starts a stretch.
     pub fn covers(&self, text: &[u8], at: usize) -> bool {
         let Some(Matcher { automaton, .. }) = &self.raw else { return false };
         let reach = self.max_len();
-        let (mut from, to) = ((at + 1).saturating_sub(reach), text.len().min(at + reach));
+        let (mut from, to) = (at.saturating_sub(reach), text.len().min(at + reach));
         while from < at {
             match automaton.find(Input::new(text).span(from..to)) {
-                Some(hit) if hit.start() < at && hit.end() > at => return true,
+                Some(hit) if hit.start() < at && hit.end() >= at => return true,
                 Some(hit) => from = hit.start() + 1,
                 None => return false,
             }

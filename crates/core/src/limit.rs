@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::extra::Policy;
 use crate::pipeline::Stop;
 use crate::split::Pattern;
-use crate::unicode::{char_len, class_before};
+use crate::unicode::{char_len, class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 
 /// Pieces up to this length are encoded anew for each place that is tried in them.
 const SHORT: usize = 256;
@@ -115,7 +115,7 @@ impl Engine {
 impl<'a> Limit<'a> {
     /// Without the text that `room` more tokens from `start` cannot reach: a prefix counts the same whatever follows.
     fn within_reach(&self, start: usize, room: usize) -> Option<Self> {
-        self.engine.pipeline.only_pattern()?;
+        self.engine.pipeline.only_pattern().filter(|_| self.engine.pipeline.has_cuts())?;
         let rest = &self.text[start..];
         let mut reach = self.engine.bpe().reach(rest, room).checked_add(8).filter(|&reach| reach < rest.len())?;
         // An extra token can reach farther than entries do.
@@ -279,13 +279,15 @@ impl<'a> Stretch<'a> {
         let mut counts = vec![0; self.end - self.start + 1];
         let mut tokens = Vec::new();
         for &(from, to) in pieces.iter().rev() {
-            let long = if to - from > SHORT { self.limit.engine.bpe().suffix_counts(&text[from..to]) } else { None };
+            let long = match to - from > SHORT && keeps_its_end(pattern, &text[from..to]) {
+                true => self.limit.engine.bpe().suffix_counts(&text[from..to]),
+                false => None,
+            };
             for at in (from..to).rev().filter(|&at| is_start(text, at)) {
                 if (self.limit.stop)() {
                     return Err(Error::interrupted());
                 }
                 counts[at - self.start] = match &long {
-                    // What is left of a long piece without its start is one piece, for every pattern.
                     Some(long) if at > from + EDGE && at + EDGE < to => long[at - from] + counts[to - self.start],
                     _ => {
                         let end = (pattern.end)(text, at);
@@ -298,6 +300,22 @@ impl<'a> Stretch<'a> {
         }
         Ok(Some(counts))
     }
+}
+
+/// Whether what is left of a long piece without its start is one piece too: so for a run of one kind of character. A
+/// mixed one may end elsewhere, as symbols with newlines behind them do.
+fn keeps_its_end(pattern: &Pattern, piece: &[u8]) -> bool {
+    const KINDS: u8 = LETTER | NUMBER | SPACE | MARK;
+    let mut at = char_len(piece, 0);
+    let mut seen = None;
+    while at < piece.len() && pattern.splits {
+        let (class, len) = class_at(piece, at);
+        if class & MARK != 0 || *seen.get_or_insert(class & KINDS) != class & KINDS {
+            return false;
+        }
+        at += len;
+    }
+    true
 }
 
 /// Token counts of `text[start..p]` for the places p of a stretch.

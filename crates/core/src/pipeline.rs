@@ -241,15 +241,17 @@ impl Pipeline {
         unchanged && self.splits.iter().any(|pattern| (pattern.cut)(text, at)) && !policy.covers(text, at)
     }
 
-    /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them rule it out.
+    /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
+    /// text that was rewritten, rule it out.
     pub fn has_cuts(&self) -> bool {
-        self.extras.are_plain()
+        let mut rewritten = self.stages.iter().skip_while(|stage| !matches!(stage, Stage::Normalize(_)));
+        self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
     }
 
     /// The pattern, where pieces are stretches of the original text cut by just one.
     pub fn only_pattern(&self) -> Option<&'static Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { .. }], [pattern]) => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [pattern]) => Some(pattern),
             _ => None,
         }
     }

@@ -14,6 +14,8 @@ use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 /// A split pattern.
 pub struct Pattern {
     pub name: &'static str,
+    /// Whether it cuts at all.
+    pub splits: bool,
     /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
     pub end: fn(text: &[u8], pos: usize) -> usize,
     /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
@@ -27,10 +29,10 @@ pub struct Pattern {
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
 const PATTERNS: &[Pattern] = &[
-    Pattern { name: "gpt2", end: gpt2::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "cl100k", end: cl100k::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "o200k", end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
-    Pattern { name: "none", end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
+    Pattern { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
+    Pattern { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
+    Pattern { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
+    Pattern { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
 ];
 
 /// The pattern called `name`.
