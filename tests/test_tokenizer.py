@@ -241,6 +241,19 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     "token_id": (lambda t: t.token_id("no such"), UnknownTokenError, "'no such' is no entry"),
     "token_id number": (lambda t: t.token_id(1), SubwordValueError, "must be str or bytes, not int"),  # type: ignore[arg-type]
     "reserved huge": (lambda t: t.with_tokens(reserved=2**31), SubwordValueError, "beyond the largest id"),
+    "allowed None": (lambda t: t.encode("a", allowed_special=None), SubwordValueError, "must be a list, not None"),  # type: ignore[arg-type]
+    "disallowed None": (lambda t: t.encode("a", disallowed_special=None), SubwordValueError, "must be a list"),  # type: ignore[arg-type]
+    "disallowed number": (lambda t: t.encode("a", disallowed_special={1}), SubwordValueError, "must be a string"),  # type: ignore[arg-type]
+    "disallowed surrogate": (lambda t: t.encode("a", disallowed_special={"\ud800"}), SubwordValueError, "surrogate"),
+    "decode_batch number": (lambda t: t.decode_batch(5), SubwordValueError, "batch must be a list"),  # type: ignore[arg-type]
+    "encode errors": (lambda t: t.decode([255], errors="xmlcharrefreplace"), SubwordValueError, "unknown way"),
+    "not a spec": (lambda t: Tokenizer(5), SubwordValueError, "made of a Spec"),  # type: ignore[arg-type]
+    "with_tokens None": (lambda t: t.with_tokens(added=None), SubwordValueError, "must be a list"),  # type: ignore[arg-type]
+    "train specials None": (
+        lambda t: subword.train(["ab"], vocab_size=300, special_tokens=None),  # type: ignore[arg-type]
+        SubwordValueError,
+        "must be a list",
+    ),
     "vocab str": (lambda t: t.vocab["a"], UnknownTokenError, "keys of the vocabulary are bytes"),  # type: ignore[index]
     "truncate -1": (lambda t: t.truncate("a", -1), SubwordValueError, "n must be an integer of at least 0"),
     "truncate side": (lambda t: t.truncate("a", 1, side="up"), SubwordValueError, "side must be"),  # type: ignore[arg-type]
@@ -279,7 +292,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     "train specials": (
         lambda t: subword.train(["ab"], vocab_size=300, special_tokens="<s>"),
         SubwordValueError,
-        "list of tokens",
+        "put it into a list",
     ),
     "train special twice": (
         lambda t: subword.train(["ab"], vocab_size=300, special_tokens=["x", "x"]),

@@ -58,6 +58,8 @@ class Tokenizer:
     def __init__(self, spec: Spec, *, engine: Literal["core", "reference"] = "core") -> None:
         if engine not in ("core", "reference"):
             raise SubwordValueError(f'engine must be "core" or "reference", not {engine!r}')
+        if not isinstance(spec, Spec):
+            raise SubwordValueError(f"a Tokenizer is made of a Spec, not of {type(spec).__name__}; load() reads files")
         self._spec = spec
         self._engine_name = engine
         self._engine: Any = compile_spec(spec) if engine == "core" else ReferenceEngine(spec)
@@ -355,7 +357,7 @@ class Tokenizer:
         threads: int | None = None,
     ) -> list[str]:
         """The texts of several lists of ids."""
-        decoded = self._engine.decode_bytes_batch(list(batch), skip_special_tokens, thread_count(threads))
+        decoded = self._engine.decode_bytes_batch(list_of("batch", batch), skip_special_tokens, thread_count(threads))
         return [decode_utf8(data, errors) for data in decoded]
 
     def stream_decoder(self, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
@@ -378,9 +380,7 @@ class Tokenizer:
         Raises:
             SubwordValueError: a token is empty, is there already, or is given twice.
         """
-        for name, value in (("special", special), ("added", added)):
-            if isinstance(value, (str, bytes)):
-                raise SubwordValueError(f"{name} must be a list of tokens, not one string: put it into a list")
+        special, added = list_of("special", special), list_of("added", added)
         taken = set(self._extra_by_id.values())
         wanted = [token if isinstance(token, ExtraToken) else ExtraToken(0, token, "added") for token in added]
         wanted = [ExtraToken(0, token, "special") for token in special] + wanted
@@ -439,14 +439,11 @@ class Tokenizer:
         return f"<Tokenizer: {model}, {len(self.vocab):,} entries, {specials} special, {self.fingerprint[:12]}>"
 
     def _policy(self, allowed: Names, disallowed: Names) -> Any:
-        if disallowed == "all" and not allowed:
+        if allowed is NONE and isinstance(disallowed, str) and disallowed == "all":
             return self._engine.default_policy
         specials = self.special_tokens.keys()
-        for name, value in (("allowed_special", allowed), ("disallowed_special", disallowed)):
-            if isinstance(value, str) and value != "all":
-                raise SubwordValueError(f'{name} must be "all" or a set of tokens, not {value!r}: write {{{value!r}}}')
-        taken = frozenset(specials if allowed == "all" else allowed)
-        refused = frozenset(specials - taken if disallowed == "all" else disallowed)
+        taken = names_of("allowed_special", allowed, specials)
+        refused = names_of("disallowed_special", disallowed, specials - taken)
         key = (taken, refused)
         policy = self._policies.get(key)
         if policy is None:
@@ -544,6 +541,28 @@ def at_least_zero(name: str, value: int) -> int:
     return value.__index__()
 
 
+def list_of(name: str, value: Any) -> list[Any]:
+    """The items of a list, which one string is not."""
+    if isinstance(value, (str, bytes)):
+        raise SubwordValueError(f"{name} must be a list, not one string: put it into a list, [{value!r}]")
+    try:
+        return list(value)
+    except TypeError:
+        raise SubwordValueError(f"{name} must be a list, not {type(value).__name__}") from None
+
+
+def names_of(name: str, value: Any, everything: Collection[str]) -> frozenset[str]:
+    """The names that a policy argument means: `everything` for `"all"`."""
+    if isinstance(value, str):
+        if value == "all":
+            return frozenset(everything)
+        raise SubwordValueError(f'{name} must be "all" or a set of tokens, not {value!r}: write {{{value!r}}}')
+    names = list_of(name, value)
+    for token in names:
+        check_content(token)
+    return frozenset(names)
+
+
 def check_content(content: str) -> None:
     """Refuse what cannot be the content of an extra token."""
     if not isinstance(content, str) or not content:
@@ -556,8 +575,10 @@ def check_content(content: str) -> None:
 
 def check_errors(errors: str) -> None:
     try:
-        codecs.lookup_error(errors)
-    except (LookupError, TypeError):
+        b"\xff".decode("utf-8", errors)
+    except UnicodeDecodeError:
+        pass
+    except (LookupError, TypeError, ValueError):
         known = "strict, replace, ignore, backslashreplace, surrogateescape"
         raise SubwordValueError(f"unknown way to treat errors: {errors!r}; there are {known}") from None
 

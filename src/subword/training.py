@@ -14,7 +14,7 @@ from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, SubwordWarning
 from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
-from .tokenizer import Text, Tokenizer, check_content, thread_count
+from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 
@@ -163,9 +163,7 @@ def _bpe_spec(
 
 
 def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
-    if isinstance(tokens, (str, bytes)):
-        raise SubwordValueError(f"special_tokens must be a list of tokens, not one string: write [{tokens!r}]")
-    specials = list(tokens)
+    specials = list_of("special_tokens", tokens)
     specials += [token for token in dict.fromkeys(named) if token is not None and token not in specials]
     for token in specials:
         check_content(token)
