@@ -283,6 +283,7 @@ impl Engine {
 
     /// Where `text` spells special tokens: start and end in characters, and the id.
     pub fn find_special(&self, text: &[u8]) -> Result<Vec<(usize, usize, u32)>> {
+        check_len(text)?;
         let found = self.pipeline.extras.find_specials(text)?;
         let spans: Vec<_> = found.iter().map(|found| (found.start, found.end)).collect();
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
@@ -361,11 +362,17 @@ impl Engine {
     }
 }
 
-fn check_text(text: &[u8], policy: &Policy) -> Result<()> {
+/// Refuses text that is too long or holds a forbidden string.
+pub fn check_text(text: &[u8], policy: &Policy) -> Result<()> {
+    check_len(text)?;
+    policy.check(text)
+}
+
+fn check_len(text: &[u8]) -> Result<()> {
     if text.len() > MAX_TEXT {
         return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
     }
-    policy.check(text)
+    Ok(())
 }
 
 /// Character spans of byte spans in about their order: a span takes in every character it has a byte of.

@@ -27,6 +27,8 @@ pub struct Extra {
 /// The extra tokens of a tokenizer.
 pub struct Extras {
     pub tokens: Vec<Extra>,
+    /// Whether there are tokens that swallow the white space after them.
+    pub swallow_right: bool,
     /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
     forms: Vec<Form>,
 }
@@ -42,6 +44,20 @@ pub struct Policy {
 struct Matcher {
     automaton: AhoCorasick,
     tokens: Vec<usize>,
+    /// Whether some of them are taken only as words of their own.
+    single_words: bool,
+}
+
+impl Matcher {
+    /// The longest token at each place `from..=last` where one starts.
+    fn starts<'a>(&'a self, text: &'a [u8], mut from: usize, last: usize) -> impl Iterator<Item = Match> + 'a {
+        let to = text.len().min(last + self.automaton.max_pattern_len());
+        std::iter::from_fn(move || {
+            let hit = self.automaton.find(Input::new(text).span(from.min(to)..to)).filter(|hit| hit.start() <= last)?;
+            from = hit.start() + 1;
+            Some(hit)
+        })
+    }
 }
 
 /// An extra token found in text: its index in `Extras`, and the bytes it takes.
@@ -62,7 +78,8 @@ impl Extras {
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
-        Ok(Self { tokens, forms })
+        let swallow_right = tokens.iter().any(|token| token.rstrip);
+        Ok(Self { tokens, swallow_right, forms })
     }
 
     /// Takes the special tokens that `allowed` says, and all added tokens; refuses text that holds one of `forbidden`.
@@ -79,7 +96,8 @@ impl Extras {
                 return Ok(None);
             }
             let contents = tokens.iter().map(|&i| self.content(i));
-            Ok(Some(Matcher { automaton: build(contents)?, tokens }))
+            let single_words = tokens.iter().any(|&i| self.tokens[i].single_word);
+            Ok(Some(Matcher { automaton: build(contents)?, tokens, single_words }))
         };
         let forbidden: Vec<Vec<u8>> = forbidden.into_iter().filter(|content| !content.is_empty()).collect();
         let forbidden = match forbidden.is_empty() {
@@ -113,11 +131,6 @@ impl Extras {
         let specials = self.tokens.iter().filter(|token| token.kind == Kind::Special);
         specials.map(|token| token.content.clone()).collect()
     }
-
-    /// Whether no token looks at what stands beside it, so that text can be matched in parts.
-    pub fn are_plain(&self) -> bool {
-        !self.tokens.iter().any(|t| t.single_word || t.lstrip || t.rstrip || t.normalized)
-    }
 }
 
 fn build(contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
@@ -144,29 +157,74 @@ impl Policy {
         })
     }
 
-    /// The most bytes that a token taken from raw text has.
+    /// The most bytes that a token taken from text has.
     pub fn max_len(&self) -> usize {
-        self.raw.as_ref().map_or(0, |matcher| matcher.automaton.max_pattern_len())
+        self.matchers().map(|matcher| matcher.automaton.max_pattern_len()).max().unwrap_or(0)
     }
 
-    /// Whether an extra token could take bytes on both sides of `at`, or end there: what follows one starts a stretch.
-    pub fn covers(&self, text: &[u8], at: usize) -> bool {
-        let Some(Matcher { automaton, .. }) = &self.raw else { return false };
-        let reach = self.max_len();
-        let (mut from, to) = (at.saturating_sub(reach), text.len().min(at + reach));
-        while from < at {
-            match automaton.find(Input::new(text).span(from..to)) {
-                Some(hit) if hit.start() < at && hit.end() >= at => return true,
-                Some(hit) => from = hit.start() + 1,
-                None => return false,
-            }
-        }
-        false
+    fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.raw.iter().chain(&self.normalized)
+    }
+
+    fn matcher(&self, normalized: bool) -> Option<&Matcher> {
+        if normalized { &self.normalized } else { &self.raw }.as_ref()
+    }
+
+    pub fn takes_normalized(&self) -> bool {
+        self.normalized.is_some()
+    }
+
+    /// Whether `text` holds a token, wherever it would be taken.
+    pub fn occurs(&self, text: &[u8]) -> bool {
+        self.matchers().any(|matcher| matcher.automaton.is_match(text))
+    }
+
+    /// Whether `text` holds near `at` a token that is taken before normalization.
+    pub fn occurs_near(&self, text: &[u8], at: usize) -> bool {
+        let (from, to) = (at.saturating_sub(self.max_len()), text.len().min(at + self.max_len()));
+        self.raw.as_ref().is_some_and(|matcher| matcher.automaton.is_match(&text[from..to]))
+    }
+
+    /// Whether a token of one stage could take bytes on both sides of `at`, or end there and ask what follows.
+    pub fn spans(&self, text: &[u8], at: usize, normalized: bool) -> bool {
+        let single_words = self.matcher(normalized).is_some_and(|matcher| matcher.single_words);
+        let mut hits = self.starts_near(text, at, normalized);
+        hits.any(|hit| hit.start() < at && (hit.end() > at || hit.end() == at && single_words))
+    }
+
+    /// Whether one could also end at `at` (what follows it starts a stretch), or ask at `at` what stands before it.
+    /// White space that a token swallows ends at the visible character on one side of a cut, so those flags do not
+    /// matter.
+    pub fn covers(&self, text: &[u8], at: usize, normalized: bool) -> bool {
+        let single_words = self.matcher(normalized).is_some_and(|matcher| matcher.single_words);
+        let mut hits = self.starts_near(text, at, normalized);
+        hits.any(|hit| if hit.start() < at { hit.end() >= at } else { single_words })
+    }
+
+    fn starts_near<'a>(
+        &'a self,
+        text: &'a [u8],
+        at: usize,
+        normalized: bool,
+    ) -> impl Iterator<Item = Match> + use<'a> {
+        let near = move |matcher: &'a Matcher| {
+            matcher.starts(text, at.saturating_sub(matcher.automaton.max_pattern_len()), at)
+        };
+        self.matcher(normalized).into_iter().flat_map(near)
+    }
+
+    /// Whether after a token with its swallowed white space `from..at` the text goes on as one that starts there: no
+    /// token starts in that white space, and none at `at` asks what stands before it.
+    pub fn starts_anew(&self, text: &[u8], from: usize, at: usize) -> bool {
+        let looks_back = |matcher: &Matcher| {
+            matcher.starts(text, from, at).any(|hit| hit.start() < at || matcher.single_words)
+        };
+        !self.matchers().any(looks_back)
     }
 
     /// The extra tokens in `text` that the stage for raw or for normalized text takes, in order and apart.
     pub fn find(&self, extras: &Extras, text: &[u8], normalized: bool) -> Vec<Found> {
-        let Some(matcher) = (if normalized { &self.normalized } else { &self.raw }) else { return Vec::new() };
+        let Some(matcher) = self.matcher(normalized) else { return Vec::new() };
         let mut found: Vec<Found> = Vec::new();
         let mut free_from = 0;
         for hit in matcher.automaton.find_iter(Input::new(text)) {

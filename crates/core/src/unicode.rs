@@ -82,6 +82,12 @@ pub fn class_before(text: &[u8], end: usize) -> (u8, usize) {
     (0, end - 1)
 }
 
+/// Whether a character starts at `at`, or the text ends there: no continuation byte, or a stray one.
+pub fn is_start(text: &[u8], at: usize) -> bool {
+    let belongs = |back| text[at - back] & 0xc0 == 0xc0 && char_len(text, at - back) > back;
+    at == text.len() || text[at] & 0xc0 != 0x80 || !(1..=3.min(at)).any(belongs)
+}
+
 /// The number of characters in `text`.
 pub fn char_count(text: &[u8]) -> usize {
     if std::str::from_utf8(text).is_ok() {

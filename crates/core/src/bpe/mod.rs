@@ -20,7 +20,8 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
-use linear::{Direction, Linear};
+pub use linear::{Counts, Direction};
+use linear::Linear;
 use rules::Rules;
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not.
@@ -33,6 +34,7 @@ pub struct Bpe {
     ignore_merges: bool,
     proof: Proof,
     has_one_pass: bool,
+    longest: usize,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
 }
@@ -70,6 +72,7 @@ impl Bpe {
         };
         Ok(Self {
             has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && Linear::has_room(&vocab),
+            longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
             vocab,
             byte_tokens,
             rules,
@@ -102,24 +105,6 @@ impl Bpe {
         }
     }
 
-    /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
-    pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
-        let trie = self.linear(Direction::Forward);
-        let (mut pos, mut end) = (0, 0);
-        for _ in 0..tokens {
-            let mut farthest = end;
-            while pos <= end && pos < text.len() {
-                farthest = farthest.max(pos + self.vocab.piece_len(trie.longest(self, &text[pos..])));
-                pos += 1;
-            }
-            end = farthest;
-            if end >= text.len() {
-                break;
-            }
-        }
-        end.min(text.len())
-    }
-
     /// Whether a piece that is an entry is that entry.
     fn takes_whole(&self) -> bool {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
@@ -130,15 +115,19 @@ impl Bpe {
         self.has_one_pass
     }
 
-    /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
-    /// what one pass gives.
-    pub fn prefix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        self.has_one_pass().then(|| self.linear(Direction::Backward).counts(self, piece))
+    /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.
+    pub fn counts(&self, direction: Direction) -> Option<Counts<'_>> {
+        self.has_one_pass().then(|| Counts::new(self, self.linear(direction)))
     }
 
-    /// The token count of every suffix of `piece` (`result[n]` for what is left without its first `n` bytes).
-    pub fn suffix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        self.has_one_pass().then(|| self.linear(Direction::Forward).counts(self, piece))
+    /// The length of the longest entry.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// All entries in a trie, if they are not too many.
+    pub fn trie(&self, direction: Direction) -> Option<&Linear> {
+        Linear::has_room(&self.vocab).then(|| self.linear(direction))
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.

@@ -9,7 +9,7 @@ mod gpt2;
 mod o200k;
 
 use crate::error::{Error, Result};
-use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
+use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
 /// A split pattern.
 pub struct Pattern {
@@ -41,6 +41,31 @@ pub fn pattern(name: &str) -> Result<&'static Pattern> {
         Some(pattern) => Ok(pattern),
         None => Err(Error::value(format!("unknown split pattern {name:?}"))),
     }
+}
+
+/// Cutting a text off inside a piece changes that piece and at most so many before it: white space that joins again.
+pub const CHANGED: usize = 3;
+/// What follows a text changes at most so many of its last pieces.
+pub const UNSETTLED: usize = 6;
+
+/// Whether, by every pattern here, the piece from `at` ends where the one from the next character does, at `end`. May
+/// say no where it does. `caseless`: the run of upper-case and caseless letters after `at` holds a caseless one.
+pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool) -> bool {
+    const FAR: usize = 24; // beyond three numbers, a contraction, one character and a run of letters or marks
+    if end < at + FAR {
+        return false;
+    }
+    let is_newline = |at: usize| matches!(text[at], b'\r' | b'\n');
+    let (first, len) = class_at(text, at);
+    let (second, second_len) = class_at(text, at + len);
+    let (third, _) = class_at(text, at + len + second_len);
+    if first & second & third & SPACE != 0 {
+        return !is_newline(at) || is_newline(end - 1);
+    }
+    if first & (UPPER | CASELESS) != 0 && second & (UPPER | CASELESS) != 0 {
+        return first & UPPER != 0 || caseless;
+    }
+    first == second && second == third
 }
 
 /// No pattern here has a piece in which a number is followed by anything else, a letter by anything but a letter, a
