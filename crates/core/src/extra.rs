@@ -27,8 +27,8 @@ pub struct Extra {
 /// The extra tokens of a tokenizer.
 pub struct Extras {
     pub tokens: Vec<Extra>,
-    /// Whether there are tokens that swallow the white space after them.
-    pub swallow_right: bool,
+    /// Whether there are tokens that swallow the white space beside them.
+    pub swallow: bool,
     /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
     forms: Vec<Form>,
 }
@@ -78,8 +78,8 @@ impl Extras {
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
-        let swallow_right = tokens.iter().any(|token| token.rstrip);
-        Ok(Self { tokens, swallow_right, forms })
+        let swallow = tokens.iter().any(|token| token.lstrip || token.rstrip);
+        Ok(Self { tokens, swallow, forms })
     }
 
     /// Takes the special tokens that `allowed` says, and all added tokens; refuses text that holds one of `forbidden`.
@@ -181,15 +181,17 @@ impl Policy {
 
     /// Whether `text` holds near `at` a token that is taken before normalization.
     pub fn occurs_near(&self, text: &[u8], at: usize) -> bool {
-        let (from, to) = (at.saturating_sub(self.max_len()), text.len().min(at + self.max_len()));
+        let (from, to) = (at.saturating_sub(self.max_len()), text.len().min(at + 2 * self.max_len()));
         self.raw.as_ref().is_some_and(|matcher| matcher.automaton.is_match(&text[from..to]))
     }
 
-    /// Whether a token of one stage could take bytes on both sides of `at`, or end there and ask what follows.
-    pub fn spans(&self, text: &[u8], at: usize, normalized: bool) -> bool {
-        let single_words = self.matcher(normalized).is_some_and(|matcher| matcher.single_words);
-        let mut hits = self.starts_near(text, at, normalized);
-        hits.any(|hit| hit.start() < at && (hit.end() > at || hit.end() == at && single_words))
+    /// Whether a token of one stage could take bytes on both sides of `at`, or ask there what stands on the other side.
+    pub fn spans(&self, extras: &Extras, text: &[u8], at: usize, normalized: bool) -> bool {
+        let Some(matcher) = self.matcher(normalized) else { return false };
+        self.starts_near(text, at, normalized).any(|hit| {
+            let looks = extras.tokens[matcher.tokens[hit.pattern().as_usize()]].single_word;
+            (hit.start() < at && hit.end() > at) || (looks && (hit.start() == at || hit.end() == at))
+        })
     }
 
     /// Whether one could also end at `at` (what follows it starts a stretch), or ask at `at` what stands before it.
@@ -201,12 +203,7 @@ impl Policy {
         hits.any(|hit| if hit.start() < at { hit.end() >= at } else { single_words })
     }
 
-    fn starts_near<'a>(
-        &'a self,
-        text: &'a [u8],
-        at: usize,
-        normalized: bool,
-    ) -> impl Iterator<Item = Match> + use<'a> {
+    fn starts_near<'a>(&'a self, text: &'a [u8], at: usize, normalized: bool) -> impl Iterator<Item = Match> + use<'a> {
         let near = move |matcher: &'a Matcher| {
             matcher.starts(text, at.saturating_sub(matcher.automaton.max_pattern_len()), at)
         };
@@ -216,9 +213,8 @@ impl Policy {
     /// Whether after a token with its swallowed white space `from..at` the text goes on as one that starts there: no
     /// token starts in that white space, and none at `at` asks what stands before it.
     pub fn starts_anew(&self, text: &[u8], from: usize, at: usize) -> bool {
-        let looks_back = |matcher: &Matcher| {
-            matcher.starts(text, from, at).any(|hit| hit.start() < at || matcher.single_words)
-        };
+        let looks_back =
+            |matcher: &Matcher| matcher.starts(text, from, at).any(|hit| hit.start() < at || matcher.single_words);
         !self.matchers().any(looks_back)
     }
 

@@ -232,15 +232,17 @@ impl<'a> Limit<'a> {
                 return Ok(None); // an entry could go beyond the window
             }
         }
-        // A space put in front can make one token longer.
-        end += if self.engine.pipeline.adds_space() { self.engine.bpe().longest() } else { 0 };
+        // What is put in front, or what a cluster that is cut off becomes, can make one token longer.
+        if self.engine.pipeline.adds_space() || normalized.is_changed() {
+            end += self.engine.bpe().longest() + 1;
+        }
         let half = text.len() / 2;
         Ok(match side {
             _ if end >= len => None,
             Side::Right => Some(normalized.source_end(end)).filter(|&at| at <= half),
             Side::Left => Some(normalized.source_start(normalized.bytes.len() - end)).filter(|&at| at >= half),
         }
-        .map(|at| from + at))
+        .map(|at| start_before(self.text, from + at)))
     }
 
     /// The width of a window in which `room` tokens find place in ordinary text, or of the one that has to be taken.
@@ -276,6 +278,7 @@ impl<'a> Limit<'a> {
                 Some(cut) => Some(cut.at),
                 None if end == len => Some(end),
                 None if total <= left => None,
+                // The first place that is out of reach.
                 None => self.reach(start, end, left, Side::Right)?.map(|at| at + char_len(self.text, at)),
             };
             if let Some(stop) = stop {
@@ -380,7 +383,7 @@ impl<'a> Limit<'a> {
     /// The first place in the stretch `text[start..end]` from which on at most `room` tokens are left with the
     /// `taken` after it.
     fn suffix_of_stretch(&self, start: usize, end: usize, taken: usize, room: usize) -> Result<Option<usize>> {
-        if taken > room {
+        if taken > room || start == end {
             return Ok(None);
         }
         // An extra token may start at the very start.
@@ -546,13 +549,13 @@ impl<'a> Prefixes<'a> {
         let Some(long) = &mut self.long else { return Ok(None) };
         let Some(like) = like(tail, &self.bytes[len..end - EDGE]) else { return Ok(None) };
         let first = long.ends.as_ref().map_or(len + like, |ends| ends[len + like - long.start]);
-        if long.counts.len() < len - long.start {
+        if long.counts.size() < len - long.start {
             return Ok(Some(usize::MAX));
         }
         if first == len + like {
             long.counts.truncate(len - long.start);
             tail.iter().for_each(|&byte| long.counts.push(byte));
-            let count = long.before + long.counts.count(long.counts.len()) as usize;
+            let count = long.before + long.counts.count(long.counts.size()) as usize;
             long.counts.truncate(len - long.start);
             return Ok(Some(count));
         }
@@ -561,7 +564,7 @@ impl<'a> Prefixes<'a> {
         }
         // What the shortened piece leaves is one piece more.
         let head = long.before + long.counts.count(first - long.start) as usize;
-        if long.rest.as_ref().is_none_or(|(from, counts)| *from != first || counts.len() < len - first) {
+        if long.rest.as_ref().is_none_or(|(from, counts)| *from != first || counts.size() < len - first) {
             let Some(mut counts) = self.limit.engine.bpe().counts(Direction::Backward) else { return Ok(None) };
             self.bytes[first..len].iter().for_each(|&byte| counts.push(byte));
             long.rest = Some((first, counts));
@@ -577,7 +580,7 @@ impl<'a> Prefixes<'a> {
         let (mut start, mut before) = self.pieces[index.saturating_sub(CHANGED)];
         loop {
             let end = (patterns[0].end)(cut_off, start);
-            if end == cut_off.len() {
+            if end > self.pieces[index].0 {
                 break;
             }
             before += count_pieces(engine, &patterns[1..], &cut_off[start..end])?;
@@ -679,7 +682,7 @@ impl<'a> Suffixes<'a> {
                     count += count_pieces(engine, &patterns[1..], &sample[start..end])?;
                 }
             }
-            let run = is_uniform(&bytes[rest..to]).then(|| class_at(bytes, rest).0);
+            let run = (to > rest && is_uniform(&bytes[rest..to])).then(|| class_at(bytes, rest).0);
             let before_run = end + EDGE <= sample.len() && run.is_some_and(|class| class & (SPACE | UPPER) == 0);
             if to == bytes.len() || before_run || is_settled(patterns[0], &sample, end) {
                 count += count_pieces(engine, &patterns[1..], &sample[start..end])?;
@@ -702,7 +705,7 @@ impl<'a> Suffixes<'a> {
         if end < rest + 4 * EDGE {
             return Ok(None);
         }
-        if self.long.as_ref().is_none_or(|(known, counts)| *known != end || counts.len() < end - rest) {
+        if self.long.as_ref().is_none_or(|(known, counts)| *known != end || counts.size() < end - rest) {
             let Some(mut counts) = self.limit.engine.bpe().counts(Direction::Forward) else { return Ok(None) };
             for part in self.normalized.bytes[rest..end].rchunks(STOP_EVERY) {
                 self.limit.ask()?;
@@ -714,7 +717,7 @@ impl<'a> Suffixes<'a> {
         counts.truncate(end - rest);
         let alone = counts.count(end - rest) as usize;
         head.iter().rev().for_each(|&byte| counts.push(byte));
-        let joined = counts.count(counts.len()) as usize;
+        let joined = counts.count(counts.size()) as usize;
         counts.truncate(end - rest);
         Ok(Some(after - alone + joined))
     }
@@ -754,6 +757,8 @@ struct Rests<'a> {
     known: Vec<(u32, usize)>,
     /// Whether in the run of upper-case and caseless letters there is a caseless one.
     caseless: bool,
+    /// Whether in the run of white space there is a newline.
+    newline: bool,
     /// The long piece met last, by the other patterns, or by its bytes and with its end.
     inner: Option<Box<Rests<'a>>>,
     long: Option<(usize, Counts<'a>)>,
@@ -762,7 +767,7 @@ struct Rests<'a> {
 impl<'a> Rests<'a> {
     fn new(limit: &'a Limit<'a>, patterns: &'a [&'static Pattern], text: &'a [u8]) -> Self {
         let known = vec![(0, text.len())];
-        Self { limit, patterns, text, known, caseless: false, inner: None, long: None }
+        Self { limit, patterns, text, known, caseless: false, newline: false, inner: None, long: None }
     }
 
     fn count(&mut self, at: usize) -> Result<usize> {
@@ -773,11 +778,14 @@ impl<'a> Rests<'a> {
                 return Ok(self.known[len - at].0 as usize);
             }
             let (class, from) = class_before(self.text, next);
-            let end = match next < len && ends_as_the_next(self.text, from, self.known[len - next].1, self.caseless) {
-                true => self.known[len - next].1,
+            let end_from_next = self.known[len - next].1;
+            let end = match next < len && ends_as_the_next(self.text, from, end_from_next, self.caseless, self.newline)
+            {
+                true => end_from_next,
                 false => (self.patterns[0].end)(self.text, from),
             };
             self.caseless = class & CASELESS != 0 || (class & UPPER != 0 && self.caseless);
+            self.newline = matches!(self.text[from], b'\r' | b'\n') || (class & SPACE != 0 && self.newline);
             let count = self.known[len - end].0 + self.count_piece(from, end)? as u32;
             self.known.resize(len - from + 1, (count, end));
             if self.known.len() % STOP_EVERY < next - from {
@@ -800,7 +808,7 @@ impl<'a> Rests<'a> {
                 self.long = Some((end, counts));
             }
             let Some((_, counts)) = &mut self.long else { return Ok(0) };
-            for at in (start..end - counts.len()).rev() {
+            for at in (start..end - counts.size()).rev() {
                 counts.push(self.text[at]);
             }
             return Ok(counts.count(end - start) as usize);

@@ -255,7 +255,7 @@ impl Pipeline {
     /// Whether what follows the extra token that ends at `at` counts as a text of its own.
     pub fn starts_anew_after(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
         let mut from = at;
-        while self.extras.swallow_right && from > 0 {
+        while self.extras.swallow && from > 0 {
             let (class, before) = class_before(text, from);
             if class & SPACE == 0 {
                 break;
@@ -263,7 +263,11 @@ impl Pipeline {
             from = before;
         }
         // A token taken from normalized text must not owe its end to one taken before.
-        let is_apart = || (self.forms.is_empty() || is_ascii_around(text, at)) && !policy.occurs_near(text, at);
+        let is_apart = || {
+            (self.forms.is_empty() || is_ascii_around(text, at))
+                && !policy.occurs_near(text, at)
+                && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
+        };
         self.is_orderly && (!self.extras.tokens[index].normalized || is_apart()) && policy.starts_anew(text, from, at)
     }
 
@@ -275,8 +279,8 @@ impl Pipeline {
             && is_plain
             && text[at..].starts_with(&token.content)
             && class_at(text, at).0 & SPACE == 0
-            && !policy.spans(text, at, false)
-            && !policy.spans(text, at, true)
+            && !policy.spans(&self.extras, text, at, false)
+            && !policy.spans(&self.extras, text, at, true)
     }
 
     /// Whether normalization changes nothing between `from` and `to`, nor a little around.
@@ -314,7 +318,7 @@ impl Pipeline {
     /// Whether an extra token in `text` may swallow white space.
     pub fn swallows(&self, text: &[u8], policy: &Policy) -> bool {
         let is_sure = !policy.takes_normalized() || self.forms.is_empty();
-        self.extras.tokens.iter().any(|token| token.lstrip || token.rstrip) && !(is_sure && !policy.occurs(text))
+        self.extras.swallow && (!is_sure || policy.occurs(text))
     }
 
     pub fn adds_space(&self) -> bool {
@@ -335,6 +339,10 @@ pub struct Normalized<'t> {
 }
 
 impl Normalized<'_> {
+    pub fn is_changed(&self) -> bool {
+        self.clusters.is_some()
+    }
+
     /// The normalized form of `text[..at]`: so many of `bytes`, and these in addition.
     pub fn upto(&self, text: &[u8], at: usize) -> (usize, Vec<u8>) {
         let Some((form, starts)) = &self.clusters else { return (at, Vec::new()) };

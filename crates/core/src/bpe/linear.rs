@@ -197,7 +197,8 @@ impl<'a> Counts<'a> {
         Self { bpe, trie, bytes: Vec::new(), last: Vec::new(), candidates: Vec::new() }
     }
 
-    pub fn len(&self) -> usize {
+    /// How many bytes there are.
+    pub fn size(&self) -> usize {
         self.bytes.len()
     }
 

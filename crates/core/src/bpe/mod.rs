@@ -20,8 +20,8 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
-pub use linear::{Counts, Direction};
 use linear::Linear;
+pub use linear::{Counts, Direction};
 use rules::Rules;
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not.

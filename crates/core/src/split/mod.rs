@@ -49,18 +49,18 @@ pub const CHANGED: usize = 3;
 pub const UNSETTLED: usize = 6;
 
 /// Whether, by every pattern here, the piece from `at` ends where the one from the next character does, at `end`. May
-/// say no where it does. `caseless`: the run of upper-case and caseless letters after `at` holds a caseless one.
-pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool) -> bool {
+/// say no where it does. `caseless`: the run of upper-case and caseless letters after the character holds a caseless one;
+/// `newline`: the run of white space after it holds a newline.
+pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool, newline: bool) -> bool {
     const FAR: usize = 24; // beyond three numbers, a contraction, one character and a run of letters or marks
     if end < at + FAR {
         return false;
     }
-    let is_newline = |at: usize| matches!(text[at], b'\r' | b'\n');
     let (first, len) = class_at(text, at);
     let (second, second_len) = class_at(text, at + len);
     let (third, _) = class_at(text, at + len + second_len);
     if first & second & third & SPACE != 0 {
-        return !is_newline(at) || is_newline(end - 1);
+        return !matches!(text[at], b'\r' | b'\n') || newline;
     }
     if first & (UPPER | CASELESS) != 0 && second & (UPPER | CASELESS) != 0 {
         return first & UPPER != 0 || caseless;
@@ -182,5 +182,63 @@ fn contraction(text: &[u8], pos: usize) -> Option<usize> {
         (b'l', Some(b'l')) | (b'r' | b'v', Some(b'e')) => Some(pos + 3),
         (0xc5, _) if text[pos + 1..].starts_with("ſ".as_bytes()) => Some(pos + 3),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unicode::char_len;
+
+    fn boundaries(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
+        let mut ends = vec![0];
+        while ends[ends.len() - 1] < text.len() {
+            ends.push((pattern.end)(text, ends[ends.len() - 1]));
+        }
+        ends
+    }
+
+    /// Random texts of runs, each cut off everywhere: what `CHANGED`, `UNSETTLED` and `ends_as_the_next` promise.
+    #[test]
+    fn pieces_do_not_change_far_from_a_cut() {
+        let parts = [
+            "a", "B", "中", "\u{301}", "\u{1c5}", " ", "\n", "\r\n", "\t", "1", "!", "/", "'", "'s", "'ll", "  ", "AB",
+        ];
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..1000 {
+            let kinds: Vec<&str> = (0..1 + random(4)).map(|_| parts[random(parts.len())]).collect();
+            let text: String =
+                (0..random(30)).map(|_| kinds[random(kinds.len())].repeat(1 + random(2) * random(20))).collect();
+            let text = text.as_bytes();
+            for pattern in PATTERNS {
+                let whole = boundaries(pattern, text);
+                for cut in (0..text.len()).filter(|&at| crate::unicode::is_start(text, at)) {
+                    let part = boundaries(pattern, &text[..cut]);
+                    let inside = whole.partition_point(|&at| at < cut).saturating_sub(1); // the piece that is cut
+                    let kept = (inside + 1).saturating_sub(CHANGED);
+                    assert_eq!(whole[..kept], part[..kept.min(part.len())], "{} {text:?} {cut}", pattern.name);
+                    let settled = part.len().saturating_sub(UNSETTLED);
+                    assert_eq!(part[..settled], whole[..settled], "{} {text:?} {cut}", pattern.name);
+                }
+                let (mut caseless, mut newline, mut next) = (false, false, text.len());
+                while next > 0 {
+                    let (class, at) = class_before(text, next);
+                    if next < text.len() {
+                        let end = (pattern.end)(text, next);
+                        if ends_as_the_next(text, at, end, caseless, newline) {
+                            assert_eq!((pattern.end)(text, at), end, "{} {text:?} {at}", pattern.name);
+                        }
+                    }
+                    caseless = class & CASELESS != 0 || (class & UPPER != 0 && caseless);
+                    newline = matches!(text[at], b'\r' | b'\n') || (class & SPACE != 0 && newline);
+                    assert_eq!(at + char_len(text, at), next);
+                    next = at;
+                }
+            }
+        }
     }
 }
