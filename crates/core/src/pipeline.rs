@@ -135,7 +135,8 @@ impl Pipeline {
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
         };
-        let is_orderly = stages.windows(2).all(|pair| order(&pair[0]) <= order(&pair[1]));
+        let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
+        let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
         Ok(Self { stages, splits, is_orderly, extras: Extras::new(extras, forms.clone())?, forms })
     }
 
