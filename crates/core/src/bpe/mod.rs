@@ -15,6 +15,7 @@ mod linear;
 mod merge;
 mod prove;
 mod rules;
+mod trie;
 
 use std::sync::OnceLock;
 
@@ -39,11 +40,22 @@ pub struct Bpe {
 
 /// What `prove` found out about a vocabulary.
 enum Proof {
-    /// Every entry encodes to itself. The last merge of each, and its rank plus one; bytes have rank 0. An entry that
-    /// does not rank after its parts, if there is one.
-    Proved { parts: Vec<(Token, Token)>, ranks: Vec<u32>, out_of_order: Option<Token> },
+    /// Every entry encodes to itself, and is made as it says here. An entry that does not rank after its parts, if
+    /// there is one.
+    Proved { entries: Vec<Made>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
+}
+
+/// How an entry is made: all that one pass asks about it, side by side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Made {
+    /// What its last merge joins.
+    left: Token,
+    right: Token,
+    /// The rank of that merge plus one; 0 for a byte, which no merge makes.
+    rank: u32,
+    len: u32,
 }
 
 /// How the priority of a merge is given.
@@ -62,14 +74,14 @@ impl Bpe {
             Priority::Rank => Rules::from_ranks(&vocab),
         };
         let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
-            Proof::Proved { parts, ranks, out_of_order } => {
-                let needed = Rules::from_parts(&parts, &ranks);
-                (Proof::Proved { parts, ranks, out_of_order }, needed)
+            Proof::Proved { entries, out_of_order } => {
+                let needed = Rules::from_entries(&entries);
+                (Proof::Proved { entries, out_of_order }, needed)
             }
             refuted => (refuted, rules),
         };
         Ok(Self {
-            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && Linear::has_room(&vocab),
+            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && trie::Trie::has_room(&vocab),
             vocab,
             byte_tokens,
             rules,
@@ -156,21 +168,21 @@ impl Bpe {
 
     /// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side: undo the merges of
     /// both at the border, latest first, and see whether the merge across the border would have come before.
-    fn compatible(&self, parts: &[(Token, Token)], ranks: &[u32], mut a: Token, mut b: Token) -> bool {
+    fn compatible(&self, entries: &[Made], mut a: Token, mut b: Token) -> bool {
         let mut limit = u32::MAX;
         loop {
             if self.rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
                 return false;
             }
-            let (rank_a, rank_b) = (ranks[a as usize], ranks[b as usize]);
-            if rank_a > rank_b {
-                limit = rank_a;
-                a = parts[a as usize].1;
-            } else if rank_b == 0 {
+            let (made_a, made_b) = (entries[a as usize], entries[b as usize]);
+            if made_a.rank > made_b.rank {
+                limit = made_a.rank;
+                a = made_a.right;
+            } else if made_b.rank == 0 {
                 return true; // two bytes
             } else {
-                limit = rank_b + 1; // of two equal merges the left one comes first
-                b = parts[b as usize].0;
+                limit = made_b.rank + 1; // of two equal merges the left one comes first
+                b = made_b.left;
             }
         }
     }

@@ -7,16 +7,17 @@
 //! time at which it is made.
 
 use super::rules::Rules;
-use super::{merge, Proof};
+use super::{merge, Made, Proof};
 use crate::vocab::{Token, Vocab};
 
 pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof {
     let len = vocab.len();
-    let (mut parts, mut ranks) = (vec![(0, 0); len], vec![0; len]);
+    let mut entries = vec![Made::default(); len];
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
         let piece = vocab.piece(token);
+        entries[token as usize].len = piece.len() as u32;
         if piece.len() == 1 {
             continue;
         }
@@ -27,8 +28,7 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         }
         match (&out[..], last) {
             ([only], Some((left, right, rule))) if *only == token => {
-                parts[token as usize] = (left, right);
-                ranks[token as usize] = rule.rank + 1;
+                entries[token as usize] = Made { left, right, rank: rule.rank + 1, len: piece.len() as u32 };
             }
             _ => {
                 failed = failed.or(Some(token));
@@ -40,9 +40,9 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         return Proof::Refuted { example, count };
     }
     let early = |&token: &usize| {
-        let (left, right) = parts[token];
-        ranks[token] > 0 && ranks[token] <= ranks[left as usize].max(ranks[right as usize])
+        let Made { left, right, rank, .. } = entries[token];
+        rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
     };
     let out_of_order = (0..len).find(early).map(|token| token as Token);
-    Proof::Proved { parts, ranks, out_of_order }
+    Proof::Proved { entries, out_of_order }
 }
