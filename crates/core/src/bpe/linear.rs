@@ -85,7 +85,14 @@ impl Linear {
             return;
         }
         let first = out.len();
-        let mut dead = vec![0u64; piece.len() / 64 + 1];
+        // Places from which there is no way on, a bit each; most pieces need no memory of their own for them.
+        let (mut few, mut many) = ([0u64; 8], Vec::new());
+        let dead = if piece.len() < 64 * few.len() {
+            &mut few[..]
+        } else {
+            many.resize(piece.len() / 64 + 1, 0);
+            &mut many[..]
+        };
         let (mut pos, mut token) = (0, self.longest(bpe, piece));
         while pos < piece.len() {
             let end = pos + entries[token as usize].len as usize;

@@ -17,6 +17,7 @@ mod prove;
 mod rules;
 mod trie;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
@@ -24,8 +25,12 @@ use crate::vocab::{show, Token, Vocab};
 use linear::{Direction, Linear};
 use rules::Rules;
 
-/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not.
-const SHORT: usize = 96;
+/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
+const SHORT: usize = 24;
+/// … but for those up to this length the trie, which takes tens of milliseconds to build, is not built …
+const MEDIUM: usize = 96;
+/// … before so many bytes of them were merged.
+const WORTH_A_TRIE: usize = 1 << 18;
 
 pub struct Bpe {
     pub vocab: Vocab,
@@ -36,6 +41,8 @@ pub struct Bpe {
     has_one_pass: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
+    /// Bytes of medium pieces that were merged for want of the trie.
+    merged: AtomicUsize,
 }
 
 /// What `prove` found out about a vocabulary.
@@ -89,6 +96,7 @@ impl Bpe {
             proof,
             forward: OnceLock::new(),
             backward: OnceLock::new(),
+            merged: AtomicUsize::new(0),
         })
     }
 
@@ -105,13 +113,18 @@ impl Bpe {
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
-        if piece.len() <= SHORT {
+        if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
             merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
             merge::long(piece, &self.byte_tokens, &self.rules, out);
         }
+    }
+
+    fn is_worth_a_trie(&self, more: usize) -> bool {
+        self.has_one_pass
+            && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
     }
 
     /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
@@ -213,9 +226,10 @@ impl Bpe {
                 }
             }
         };
+        let short = if self.has_one_pass { SHORT } else { MEDIUM };
         vec![
             row("piece that is an entry", whole, why_whole),
-            row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
+            row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
             row("long piece", long, why_long),
         ]
     }
