@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "subword"
 LEVELS: list[set[str]] = [
     {"errors", "bpe.reference"},
     {"_core"},
-    {"patterns", "bpe", "byte_alphabet"},
+    {"patterns", "bpe", "byte_alphabet", "special"},
     {"spec"},
     {"engine", "encoding", "corpus"},
     {"tokenizer"},

@@ -35,6 +35,7 @@ from subword import (
     UnknownTokenError,
     Vocab,
 )
+from subword.special import FIM_TOKENS, Fim
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,18 @@ def test_equal_by_content(tok: Tokenizer) -> None:
         assert Tokenizer(other) != tok
     assert Tokenizer(spec.replace(roles={}, notes={})) == tok
     assert tok != "tok"
+
+
+@pytest.mark.parametrize("names", FIM_TOKENS, ids=lambda names: names.prefix)
+def test_fim_puts_the_tokens_of_the_family_around_the_texts(tok: Tokenizer, names: Fim) -> None:
+    more = tok.with_tokens(special=[names.middle, names.prefix, names.suffix])
+    prefix, suffix, middle = (more.token_id(token) for token in names)
+    before, after = more.encode("def f(a, b):\n    "), more.encode("\n")
+    assert more.fim("def f(a, b):\n    ", "\n") == [prefix, *before, suffix, *after, middle]
+    assert more.fim("def f(a, b):\n    ", "\n", order="spm") == [prefix, suffix, *after, middle, *before]
+    with pytest.raises(SpecialTokenError):
+        more.fim(f"x = '{names.suffix}'", "")
+    assert suffix not in more.fim(f"x = '{names.suffix}'", "", disallowed_special=())[1:-2]
 
 
 def test_with_tokens_keeps_every_id(tok: Tokenizer) -> None:
@@ -268,6 +281,8 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     "chunk overlap": (lambda t: t.chunk("a", 5, 5), SubwordValueError, "overlap=5 must be smaller"),
     "chunk small": (lambda t: t.chunk("a\U0001f9ff", 1), SubwordValueError, "the character at byte 1 alone takes"),
     "with_tokens str": (lambda t: t.with_tokens(special="<x>"), SubwordValueError, "put it into a list"),
+    "fim without tokens": (lambda t: t.fim("a", "b"), SubwordValueError, "add some: tok"),
+    "fim order": (lambda t: t.fim("a", "b", order="mps"), SubwordValueError, '"psm" or "spm"'),  # type: ignore[arg-type]
     "with_tokens twice": (lambda t: t.with_tokens(special=["<|end|>"]), SubwordValueError, "is there already"),
     "with_tokens empty": (lambda t: t.with_tokens(added=[""]), SubwordValueError, "at least one character"),
     "with_tokens surrogate": (lambda t: t.with_tokens(added=["\ud800"]), SubwordValueError, "lone surrogate"),

@@ -17,6 +17,7 @@ from .encoding import Encoding, Ragged
 from .engine import ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .spec import MAX_ID, ExtraToken, MatchTokens, Spec
+from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
 Names: TypeAlias = "Collection[str] | Literal['all']"
@@ -241,6 +242,36 @@ class Tokenizer:
             byte_spans=byte_spans,
             char_spans=char_spans,
         )
+
+    def fim(
+        self,
+        prefix: Text,
+        suffix: Text,
+        order: Literal["psm", "spm"] = "psm",
+        allowed_special: Names = NONE,
+        disallowed_special: Names = "all",
+    ) -> list[int]:
+        """A prompt to fill in the middle: the ids of what stands before and after it, between the tokens for that.
+
+        Which tokens those are, `special.FIM_TOKENS` says. The model goes on with the middle (M. Bavarian et al. 2022,
+        "Efficient Training of Language Models to Fill in the Middle").
+
+        Args:
+            order: `"psm"`, prefix token, prefix, suffix token, suffix, middle token; or `"spm"`, prefix token, suffix
+                token, suffix, middle token, prefix.
+
+        Raises:
+            SubwordValueError: the tokenizer has no such tokens.
+            SpecialTokenError: a text spells a special token that is not allowed.
+        """
+        if order not in ("psm", "spm"):
+            raise SubwordValueError(f'order must be "psm" or "spm", not {order!r}')
+        known = {content: id for id, content in self._extra_by_id.items()}
+        before, hole, middle = (known[token] for token in find_fim(known))
+        first, last = (self.encode(text, allowed_special, disallowed_special) for text in (prefix, suffix))
+        if order == "psm":
+            return [before, *first, hole, *last, middle]
+        return [before, hole, *last, middle, *first]
 
     def find_special(self, text: Text) -> list[tuple[int, int, int]]:
         """Where the text spells special tokens: (start, end, id), in characters; the leftmost, then the longest."""
