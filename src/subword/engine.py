@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import _core, patterns
 from .bpe import reference
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+from .spec import Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Stage
 
 Engine = _core.Engine
 
@@ -153,7 +153,9 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
-        return lambda segment: split(segment, stage)
+        if isinstance(stage, Digits):
+            return lambda segment: cut(segment, patterns.split_digits(stage.grouping, segment.text, stage.unicode))
+        return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
     def check(self, text: str, policy: ReferencePolicy) -> None:
         found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
@@ -364,9 +366,9 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def split(segment: Segment, stage: Split) -> Iterator[Segment]:
+def cut(segment: Segment, pieces: list[str]) -> Iterator[Segment]:
     at = 0
-    for piece in patterns.split(stage.pattern, segment.text):
+    for piece in pieces:
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 
