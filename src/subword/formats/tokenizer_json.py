@@ -31,7 +31,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from ..byte_alphabet import spelled_bytes, to_alphabet
+from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, SubwordWarning
 from ..patterns import DIGITS, UNICODE, get_pattern, pattern_of
 from ..spec import (
@@ -268,7 +268,7 @@ def _read_model(
             problem = None if extra is None else _shared_problem(extra, piece, token in merged)
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
-    missing = sorted(set(range(256)) - {piece[0] for piece, _ in entries if len(piece) == 1})
+    missing = sorted(set(range(256)) - {*NEVER_IN_UTF8} - {piece[0] for piece, _ in entries if len(piece) == 1})
     if missing:
         listed = " ".join(f"0x{byte:02X}" for byte in missing)
         raise node["vocab"].error(f"a byte-level BPE needs a token for each byte; there is none for {listed}")
@@ -489,7 +489,7 @@ def _warn_of_roles(spec: Spec) -> None:
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
-    missing = bytes(byte for byte in range(256) if to_alphabet(bytes([byte])) not in vocab)
+    missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
     if missing:
         _refuse(f"a model without tokens for the bytes {missing!r}: tokenizers would drop them from text")
     for token in spec.extra:
