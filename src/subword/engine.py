@@ -162,7 +162,7 @@ class ReferenceEngine:
         return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
     def check(self, data: bytes, policy: ReferencePolicy) -> None:
-        for at, byte in enumerate(data):
+        for at, byte in enumerate(data if self.missing else b""):
             if byte in self.missing:
                 raise SubwordValueError(f"byte {at} of the text is 0x{byte:02X}, for which there is no entry")
         text = data.decode("utf-8", "surrogateescape")

@@ -76,26 +76,34 @@ impl Digits {
 
     /// The end of the run of numbers from `pos`, and how many; or of what comes before the next number, and 0.
     fn run(&self, text: &[u8], pos: usize) -> (usize, usize) {
-        let (numbers, mut at, mut count) = (self.is_number_at(text, pos), pos, 0);
-        while at < text.len() && self.is_number_at(text, at) == numbers {
-            at += char_len(text, at);
-            count += 1;
+        let (numbers, mut at, mut count) = (self.number_at(text, pos).0, pos, 0);
+        while at < text.len() {
+            let (number, len) = self.number_at(text, at);
+            if number != numbers {
+                break;
+            }
+            at += len;
+            count += usize::from(number);
         }
-        (at, if numbers { count } else { 0 })
+        (at, count)
     }
 
     pub fn place(&self, text: &[u8], at: usize) -> Place {
-        let before = self.is_number_at(text, class_before(text, at).1);
-        match (before, self.is_number_at(text, at)) {
+        let before = self.number_at(text, class_before(text, at).1).0;
+        match (before, self.number_at(text, at).0) {
             (false, false) => Place::Outside,
             (true, true) if self.grouping != Grouping::One => Place::InRun,
             _ => Place::Boundary,
         }
     }
 
-    fn is_number_at(&self, text: &[u8], at: usize) -> bool {
-        is_number(class_at(text, at).0)
-            || (!self.newer.is_empty() && point_at(text, at).is_some_and(|point| self.is_newer(point)))
+    /// Whether the character at `at` is a number, and its length in bytes.
+    #[inline]
+    fn number_at(&self, text: &[u8], at: usize) -> (bool, usize) {
+        let (class, len) = class_at(text, at);
+        // Numbers newer than the tables have four bytes.
+        let is_newer = || len == 4 && point_at(text, at).is_some_and(|point| self.is_newer(point));
+        (is_number(class) || is_newer(), len)
     }
 
     fn is_newer(&self, point: u32) -> bool {
