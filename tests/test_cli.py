@@ -113,6 +113,7 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
     "too small": (1, "train text.txt -v 100 -o new.json", "256"),
     "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
+    "no such digits": (2, "train text.txt -v 300 -o new.json --digits two", "three-right"),
     "no such tie rule": (2, "train text.txt -v 300 -o new.json --tie-rule coin", "smallest-ids"),
     "no such format": (2, "train text.txt -v 300 -o new.xyz", ".json"),
     "no format": (2, "train text.txt -v 300 -o new", ".json"),
@@ -203,6 +204,15 @@ def test_train_reports(home: Path) -> None:
     assert report["merges"] == report["vocab_size"] - 256
     assert report["bytes"] == (home / "text.txt").stat().st_size
     assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_train_takes_the_grouping_of_digits(home: Path) -> None:
+    options = ("--pattern", "cl100k", "--digits", "three-right", "--force", "--json")
+    report = json.loads(run("train", "text.txt", "-v", "300", "-o", "digits.subword", *options, cwd=home).stdout)
+    assert report["digits"] == "three-right"
+    trained = subword.load(home / "digits.subword")
+    assert trained.spec.stages == (subword.Digits("three-right"), subword.Split("cl100k"))
+    assert trained == subword.train(files=[home / "text.txt"], vocab_size=300, pattern="cl100k", digits="three-right")
 
 
 def test_train_reads_everything_alike(home: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Refused today is fine, refused tomorrow is not: these must load.
-MUST_LOAD = {"claude2", "gpt2"}
+MUST_LOAD = {"claude2", "gpt2", "gpt_neox", "modernbert"}
 
 # The pattern that tiktoken has for each vocabulary; a file of ranks does not say.
 RANK_PATTERNS = {"r50k_base": "gpt2", "p50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
@@ -71,6 +71,12 @@ def test_tokenizer_json(name: str) -> None:
         assert tokenizer.encode(text, allowed_special="all", add_special_tokens=True) == ids
     for write in (native.write, tokenizer_json.write):
         assert formats.read(write(tokenizer.spec)) == tokenizer.spec
+    hf = pytest.importorskip("tokenizers")
+    theirs = hf.Tokenizer.from_str(tokenizer_json.write(tokenizer.spec).decode())
+    for text, ids, *_ in rows_of(name):
+        assert theirs.encode(text, add_special_tokens=False).ids == ids, text
+    for text, ids in zip(TEXTS, EXPECTED[name]["with_special"], strict=False):
+        assert theirs.encode(text).ids == ids, text
 
 
 def refusal(path: Path) -> str | None:

@@ -12,13 +12,14 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
-from .spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
+from .spec import BPE, Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import train
 
 __all__ = [
     "BPE",
     "Chunk",
+    "Digits",
     "Encoding",
     "ExtraToken",
     "FormatError",

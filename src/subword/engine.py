@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .bpe import reference
+from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+from .spec import Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Stage
 
 Engine = _core.Engine
 
@@ -98,6 +99,9 @@ class ReferenceEngine:
         model = spec.model
         self.ids: dict[bytes, int] = dict(model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
+        self.missing = bytes(byte for byte in range(256) if bytes([byte]) not in self.ids)
+        if set(self.missing) - set(NEVER_IN_UTF8):
+            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
         pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
         self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
@@ -119,6 +123,7 @@ class ReferenceEngine:
     def tokens(self, text: Any, policy: ReferencePolicy, add_special_tokens: bool = False) -> list[tuple[int, Span]]:
         """Ids and byte spans."""
         data = text_bytes(text)
+        self.check(data, policy)
         tokens: list[tuple[int, Span]] = []
         for unit in self.units(data, policy):
             if isinstance(unit, Segment):
@@ -139,7 +144,6 @@ class ReferenceEngine:
             size = len(char.encode("utf-8", "surrogateescape"))
             spans.append((at, at + size))
             at += size
-        self.check(text, policy)
         units: list[Segment | tuple[ExtraToken, Span]] = [Segment(text, spans)]
         for stage in self.spec.stages:
             run = self.stage(stage, policy)
@@ -153,9 +157,15 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
-        return lambda segment: split(segment, stage)
+        if isinstance(stage, Digits):
+            return lambda segment: cut(segment, patterns.split_digits(stage.grouping, segment.text, stage.unicode))
+        return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
-    def check(self, text: str, policy: ReferencePolicy) -> None:
+    def check(self, data: bytes, policy: ReferencePolicy) -> None:
+        for at, byte in enumerate(data if self.missing else b""):
+            if byte in self.missing:
+                raise SubwordValueError(f"byte {at} of the text is 0x{byte:02X}, for which there is no entry")
+        text = data.decode("utf-8", "surrogateescape")
         found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
         if found:
             at, _, token = min(found)
@@ -221,7 +231,7 @@ class ReferenceEngine:
         return np.array(self.encode(text, policy, add_special_tokens), dtype=np.uint32)
 
     def encode_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[list[int]]:
-        return [self.encode(text, policy, add_special_tokens) for text in texts]
+        return over_texts(texts, lambda text: self.encode(text, policy, add_special_tokens))
 
     def encode_batch_to_numpy(
         self, texts: Any, policy: Any, add_special_tokens: bool, threads: int
@@ -234,7 +244,7 @@ class ReferenceEngine:
         return len(self.tokens(text, policy, add_special_tokens))
 
     def count_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[int]:
-        return [self.count(text, policy, add_special_tokens) for text in texts]
+        return over_texts(texts, lambda text: self.count(text, policy, add_special_tokens))
 
     def encode_with_spans(self, text: Any, policy: Any, add_special_tokens: bool) -> tuple[Any, Any, Any]:
         tokens = self.tokens(text, policy, add_special_tokens)
@@ -247,7 +257,9 @@ class ReferenceEngine:
         )
 
     def split(self, text: Any, policy: Any) -> list[Span]:
-        units = self.units(text_bytes(text), policy)
+        data = text_bytes(text)
+        self.check(data, policy)
+        units = self.units(data, policy)
         return [(u.spans[0][0], u.spans[-1][1]) if isinstance(u, Segment) else u[1] for u in units]
 
     def find_special(self, text: Any) -> list[tuple[int, int, int]]:
@@ -263,7 +275,7 @@ class ReferenceEngine:
         if side not in ("right", "left"):
             raise SubwordValueError(f'side must be "right" or "left", not {side!r}')
         self.count("", policy, add_special_tokens)
-        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        self.check(text_bytes(text), policy)
         policy = policy._replace(disallowed=frozenset())
         cuts = range(len(text) + 1) if isinstance(text, str) else char_starts(text)
         for cut in reversed(cuts) if side == "right" else cuts:
@@ -277,7 +289,7 @@ class ReferenceEngine:
     ) -> list[tuple[int, int, int]]:
         if overlap >= max_tokens:
             raise SubwordValueError(f"overlap={overlap} must be smaller than max_tokens={max_tokens}")
-        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        self.check(text_bytes(text), policy)
         policy = policy._replace(disallowed=frozenset())
         chunks: list[tuple[int, int, int]] = []
         start = done = 0
@@ -311,6 +323,17 @@ class ReferenceEngine:
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
         return extra.get(token, self.ids.get(token))
+
+
+def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
+    """`work` on every text; an error names its text."""
+    done = []
+    for index, text in enumerate(texts):
+        try:
+            done.append(work(text))
+        except SubwordValueError as error:
+            raise type(error)(f"text {index} of the batch: {error}") from None
+    return done
 
 
 def text_bytes(text: Any) -> bytes:
@@ -364,9 +387,9 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def split(segment: Segment, stage: Split) -> Iterator[Segment]:
+def cut(segment: Segment, pieces: list[str]) -> Iterator[Segment]:
     at = 0
-    for piece in patterns.split(stage.pattern, segment.text):
+    for piece in pieces:
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 

@@ -84,6 +84,13 @@ PATTERNS: dict[str, Pattern] = {
     )
 }
 
+DIGITS: dict[str, str] = {
+    "one": r"\p{N}",
+    "three-left": r"\p{N}{1,3}",
+    "three-right": r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",
+}
+"""The groupings of the stage `Digits`, each with the expression that finds its groups."""
+
 
 def get_pattern(name: str) -> Pattern:
     """The row called `name`.
@@ -115,8 +122,17 @@ def split(name: str, text: str) -> list[str]:
     return _compiled(get_pattern(name).plain).findall(text)
 
 
+def split_digits(grouping: str, text: str, unicode: str = UNICODE) -> list[str]:
+    """The groups of numbers in `text` and what is between them, in plain Python.
+
+    >>> split_digits("three-right", "in 1234567")
+    ['in ', '1', '234', '567']
+    """
+    return _compiled(rf"{DIGITS[grouping]}|[^\p{{N}}]+", unicode).findall(text)
+
+
 @functools.cache
-def _compiled(plain: str) -> re.Pattern[str]:
+def _compiled(plain: str, unicode: str = UNICODE) -> re.Pattern[str]:
     """`plain` in the syntax of `re`: Unicode classes spelled out from the core's tables."""
     inside = False
     out: list[str] = []
@@ -125,7 +141,7 @@ def _compiled(plain: str) -> re.Pattern[str]:
         if token == r"\z":
             out.append(r"\Z")
         elif token.startswith(r"\p") or token in (r"\s", r"\S"):
-            ranges = _class_ranges({r"\s": "White_Space", r"\S": "White_Space"}.get(token, token[3:-1]))
+            ranges = _class_ranges({r"\s": "White_Space", r"\S": "White_Space"}.get(token, token[3:-1]), unicode)
             if inside and token == r"\S":
                 raise SubwordValueError(r"\S inside brackets is not supported")
             out.append(ranges if inside else f"[{'^' if token == chr(92) + 'S' else ''}{ranges}]")
@@ -137,8 +153,8 @@ def _compiled(plain: str) -> re.Pattern[str]:
 @functools.cache
 def character_class(name: str) -> re.Pattern[str]:
     """Matches one character of a class of the core's tables, such as "White_Space"."""
-    return re.compile(f"[{_class_ranges(name)}]")
+    return re.compile(f"[{_class_ranges(name, UNICODE)}]")
 
 
-def _class_ranges(name: str) -> str:
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _core.unicode_ranges(name, UNICODE))
+def _class_ranges(name: str, unicode: str) -> str:
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _core.unicode_ranges(name, unicode))

@@ -4,7 +4,8 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> MatchTokens(normalized=True) -> PrefixSpace -> Split -> BPE -> Template
+    raw text -> MatchTokens -> Normalize -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
+        -> BPE -> Template
 """
 
 from __future__ import annotations
@@ -54,6 +55,19 @@ class PrefixSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class Digits:
+    """Cut runs of numbers (`\\p{N}` of the Unicode version `unicode`) apart from the rest, and into groups.
+
+    * `"one"`: each number alone.
+    * `"three-left"`: up to three from the left, `123|456|7`.
+    * `"three-right"`: three from the right, so that place values line up, `1|234|567`.
+    """
+
+    grouping: Literal["one", "three-left", "three-right"]
+    unicode: str = "16.0"
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Cut the text into pieces with a row of `patterns.py`, by the classes of the Unicode version `unicode`."""
 
@@ -61,8 +75,8 @@ class Split:
     unicode: str = "16.0"
 
 
-Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Split
-STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Split)}
+Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Digits | Split
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Digits, Split)}
 
 # ======================== vocabulary and model ========================
 

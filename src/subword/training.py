@@ -13,7 +13,7 @@ from . import _core, corpus, patterns
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, SubwordWarning
-from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
+from .spec import BPE, MAX_ID, Digits, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
 from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
@@ -22,6 +22,8 @@ BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
 
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
+
+DIGITS = ("pattern", *patterns.DIGITS)
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
@@ -36,6 +38,7 @@ def train(
     vocab_size: int,
     algorithm: Literal["bpe"] = "bpe",
     pattern: str = "o200k",
+    digits: Literal["pattern", "one", "three-left", "three-right"] = "pattern",
     special_tokens: Iterable[str] = (),
     bos_token: str | None = None,
     eos_token: str | None = None,
@@ -59,6 +62,9 @@ def train(
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
         pattern: a row of `subword.patterns.PATTERNS`.
+        digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
+            makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
+            right, so that place values line up (`1|234|567`).
         special_tokens: these get the last ids, in their order.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
@@ -82,6 +88,7 @@ def train(
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
     _check_choice("algorithm", algorithm, ("bpe",))
+    _check_choice("digits", digits, DIGITS)
     _check_choice("tie_rule", tie_rule, TIE_RULES)
     _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
@@ -92,6 +99,8 @@ def train(
     stages: list[Stage] = [MatchTokens()] if specials else []
     if normalization is not None:
         stages.append(Normalize(normalization))
+    if digits != "pattern":
+        stages.append(Digits(digits))
     stages.append(Split(pattern))
     counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
     for batch in _batches(_texts(texts, files, field, specials, whole=pattern == "none" or normalization is not None)):
@@ -120,6 +129,7 @@ def train(
         "pieces": counter.total,
         "distinct_pieces": counter.distinct,
         "pattern": pattern,
+        "digits": digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }

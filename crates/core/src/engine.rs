@@ -96,6 +96,15 @@ impl Engine {
         self.pipeline.extras.policy(is_allowed, disallowed.into_iter().map(String::into_bytes).collect())
     }
 
+    /// Refuses text that is too long, that holds a forbidden string, or that has bytes without an entry.
+    pub fn check_text(&self, text: &[u8], policy: &Policy) -> Result<()> {
+        if text.len() > MAX_TEXT {
+            return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
+        }
+        self.bpe.check(text)?;
+        policy.check(text)
+    }
+
     // ======================== encoding ========================
 
     /// Appends the ids of `text`.
@@ -107,7 +116,7 @@ impl Engine {
         stop: Stop<'_>,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
@@ -143,7 +152,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Spans> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let mut spans = Spans::default();
         let mut tokens = Vec::new();
         if add_special_tokens {
@@ -178,7 +187,7 @@ impl Engine {
     }
 
     pub fn count(&self, text: &[u8], policy: &Policy, add_special_tokens: bool, stop: Stop<'_>) -> Result<usize> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let template = if add_special_tokens { self.template_len() } else { 0 };
         Ok(template + self.count_part(text, policy, false, stop)?)
     }
@@ -269,7 +278,7 @@ impl Engine {
 
     /// Byte spans of the pieces and of the extra tokens between them.
     pub fn split(&self, text: &[u8], policy: &Policy, stop: Stop<'_>) -> Result<Vec<(usize, usize)>> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let mut spans = Vec::new();
         self.pipeline.run(text, policy, false, stop, |unit| {
             spans.push(match unit {
@@ -359,13 +368,6 @@ impl Engine {
         })?;
         Ok(parts.into_iter().flatten().collect())
     }
-}
-
-fn check_text(text: &[u8], policy: &Policy) -> Result<()> {
-    if text.len() > MAX_TEXT {
-        return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
-    }
-    policy.check(text)
 }
 
 /// Character spans of byte spans in about their order: a span takes in every character it has a byte of.

@@ -48,7 +48,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<(usize, usize)> {
-        policy.check(text)?;
+        self.check_text(text, policy)?;
         let room = self.room(n, add_special_tokens)?;
         let limit = Limit { engine: self, policy, stop, text };
         Ok(match side {
@@ -69,7 +69,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Vec<(usize, usize, usize)>> {
-        policy.check(text)?;
+        self.check_text(text, policy)?;
         if overlap >= max_tokens {
             return Err(Error::value(format!("overlap={overlap} must be smaller than max_tokens={max_tokens}")));
         }

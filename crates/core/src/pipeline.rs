@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::normalize::Form;
+use crate::split::digits::{Digits, Place};
 use crate::split::{pattern, Pattern};
 use crate::unicode::check_version;
 
@@ -13,8 +14,14 @@ pub type StageRow = Vec<String>;
 
 pub struct Pipeline {
     stages: Vec<Stage>,
-    splits: Vec<&'static Pattern>,
+    splits: Vec<Splitter>,
     pub extras: Extras,
+}
+
+/// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
+enum Splitter {
+    Digits(Digits),
+    Pattern(&'static Pattern),
 }
 
 enum Stage {
@@ -105,7 +112,7 @@ impl Pipeline {
         let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && row.first() != Some(&"Split") {
+            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split"))) {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -118,13 +125,14 @@ impl Pipeline {
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
-                    splits.push(pattern(name)?);
+                    splits.push(Splitter::Pattern(pattern(name)?));
                 }
+                ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
             }
         }
         if splits.is_empty() {
-            splits.push(pattern("none")?);
+            splits.push(Splitter::Pattern(pattern("none")?));
         }
         Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
     }
@@ -139,8 +147,14 @@ impl Pipeline {
             Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
-        let split = |pattern: &&Pattern| {
-            row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+        let split = |splitter: &Splitter| match splitter {
+            Splitter::Digits(digits) => {
+                let (how, why) = digits.plan();
+                row("digits", how, why)
+            }
+            Splitter::Pattern(pattern) => {
+                row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+            }
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
     }
@@ -220,7 +234,7 @@ impl Pipeline {
     }
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [pattern] = self.splits[..] {
+        if let [Splitter::Pattern(pattern)] = self.splits[..] {
             let (bytes, mut pos) = (&*segment.bytes, 0);
             while pos < bytes.len() {
                 let end = (pattern.end)(bytes, pos);
@@ -238,7 +252,24 @@ impl Pipeline {
     pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
         let normalizes = self.stages.iter().any(|stage| matches!(stage, Stage::Normalize(_)));
         let unchanged = !normalizes || (text[at - 1].is_ascii() && text[at].is_ascii());
-        unchanged && self.splits.iter().any(|pattern| (pattern.cut)(text, at)) && !policy.covers(text, at)
+        unchanged && self.splits_at(text, at) && !policy.covers(text, at)
+    }
+
+    /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
+    /// sides as they cut the whole.
+    fn splits_at(&self, text: &[u8], at: usize) -> bool {
+        for splitter in &self.splits {
+            match splitter {
+                Splitter::Digits(digits) => match digits.place(text, at) {
+                    Place::Boundary => return true,
+                    Place::InRun => return false,
+                    Place::Outside => {}
+                },
+                Splitter::Pattern(pattern) if pattern.splits => return (pattern.cut)(text, at),
+                Splitter::Pattern(_) => {}
+            }
+        }
+        false
     }
 
     /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
@@ -251,27 +282,34 @@ impl Pipeline {
     /// The pattern, where pieces are stretches of the original text cut by just one.
     pub fn only_pattern(&self) -> Option<&'static Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [pattern]) => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [Splitter::Pattern(pattern)]) => Some(pattern),
             _ => None,
         }
     }
 }
 
-/// Splits by the first pattern, and each piece again with the others.
+/// Splits by the first splitter, and each piece again with the others.
 fn split_again(
-    patterns: &[&Pattern],
+    splitters: &[Splitter],
     bytes: &[u8],
     base: usize,
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
-    let mut pos = 0;
-    while pos < bytes.len() {
-        let end = (pattern.end)(bytes, pos);
-        split_again(rest, &bytes[pos..end], base + pos, visit)?;
-        pos = end;
+    let Some((splitter, rest)) = splitters.split_first() else { return visit(base, base + bytes.len()) };
+    match splitter {
+        Splitter::Digits(digits) => {
+            digits.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
+        }
+        Splitter::Pattern(pattern) => {
+            let mut pos = 0;
+            while pos < bytes.len() {
+                let end = (pattern.end)(bytes, pos);
+                split_again(rest, &bytes[pos..end], base + pos, visit)?;
+                pos = end;
+            }
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

@@ -22,11 +22,26 @@ pub const CASELESS: u8 = 64;
 pub const WORD: u8 = 128;
 
 /// First and last code point of each range of the class `name`.
-pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
-    check_version(version)?;
+pub fn ranges(name: &str, version: &str) -> Result<Vec<(u32, u32)>> {
+    let newer = if name == "N" { newer_numbers(version)? } else { &[] };
+    if name != "N" {
+        check_version(version)?;
+    }
     match tables::CLASSES.iter().find(|(known, _)| *known == name) {
-        Some((_, ranges)) => Ok(ranges),
+        Some((_, ranges)) => Ok([ranges, newer].concat()),
         None => Err(Error::value(format!("unknown character class {name:?}"))),
+    }
+}
+
+/// The numbers that a Unicode version has beyond the class tables. HF's `Digits` asks the Rust library what a number
+/// is (`char::is_numeric`), and that knows Unicode 17.
+pub fn newer_numbers(version: &str) -> Result<&'static [(u32, u32)]> {
+    match version {
+        VERSION => Ok(&[]),
+        "17.0" => Ok(&[(0x11de0, 0x11de9), (0x16ff4, 0x16ff6)]),
+        _ => Err(Error::value(format!(
+            "no class tables for Unicode {version:?}; there are tables for {VERSION} and, of numbers, for 17.0"
+        ))),
     }
 }
 
@@ -57,6 +72,11 @@ pub fn class_at(text: &[u8], pos: usize) -> (u8, usize) {
         Some((cp, len)) => (class(cp), len),
         None => (0, 1),
     }
+}
+
+/// The code point at `pos`, or None for an ill-formed byte.
+pub fn point_at(text: &[u8], pos: usize) -> Option<u32> {
+    decode(&text[pos..]).map(|(point, _)| point)
 }
 
 /// Length in bytes of the character at `pos`: 1 for an ill-formed byte.
@@ -162,7 +182,7 @@ mod tests {
     fn the_table_has_what_the_ranges_say() {
         for (name, bit) in [("L", LETTER), ("N", NUMBER), ("White_Space", SPACE), ("M", MARK), ("Ll", LOWER)] {
             let mut flagged = vec![false; 0x11_0000];
-            for &(first, last) in ranges(name, VERSION).expect("a known class") {
+            for (first, last) in ranges(name, VERSION).expect("a known class") {
                 flagged[first as usize..=last as usize].fill(true);
             }
             for (cp, &is) in flagged.iter().enumerate() {

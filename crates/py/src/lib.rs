@@ -35,7 +35,7 @@ fn extras(rows: Vec<ExtraRow>) -> PyResult<Vec<Extra>> {
 
 #[pyfunction]
 fn unicode_ranges(name: &str, unicode: &str) -> PyResult<Vec<(u32, u32)>> {
-    core::unicode::ranges(name, unicode).map(<[_]>::to_vec).checked()
+    core::unicode::ranges(name, unicode).checked()
 }
 
 #[pyfunction]

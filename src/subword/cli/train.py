@@ -20,6 +20,8 @@ TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
 Normalization: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
 ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
+DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
+
 TIE_RULES = ", ".join(training.TIE_RULES)
 SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
@@ -43,6 +45,15 @@ def train(
     pattern: Annotated[
         str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
     ] = "o200k",
+    digits: Annotated[
+        DigitGroups,
+        typer.Option(
+            "--digits",
+            metavar="NAME",
+            parser=common.one_of(*training.DIGITS),
+            help=f"How numbers are cut before the pattern: {', '.join(training.DIGITS)} (place values line up).",
+        ),
+    ] = "pattern",
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
@@ -113,6 +124,7 @@ def train(
             read_texts(found, field, tick, uncuttable=specials, whole=whole, stdin=stdin_format),
             vocab_size=vocab_size,
             pattern=pattern,
+            digits=digits,
             special_tokens=special or (),
             bos_token=bos,
             eos_token=eos,

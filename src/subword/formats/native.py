@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
-from ..patterns import PATTERNS
+from ..patterns import DIGITS, PATTERNS
 from ..spec import BPE, MAX_ID, ExtraToken, Spec
 from .json_node import Node, parse, shown
 
@@ -38,6 +38,7 @@ _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "normalized": lambda value: isinstance(value, bool),
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
+    "grouping": lambda value: value in DIGITS,
     "pattern": lambda value: value in PATTERNS,
     "unicode": lambda value: isinstance(value, str) and value.isascii(),
 }

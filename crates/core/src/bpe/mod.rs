@@ -35,6 +35,8 @@ const WORTH_A_TRIE: usize = 1 << 18;
 pub struct Bpe {
     pub vocab: Vocab,
     byte_tokens: [Token; 256],
+    /// Bytes without an entry, none of which well-formed text has.
+    missing: Vec<u8>,
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
@@ -75,7 +77,7 @@ pub enum Priority {
 
 impl Bpe {
     pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool) -> Result<Self> {
-        let byte_tokens = byte_tokens(&vocab)?;
+        let (byte_tokens, missing) = byte_tokens(&vocab)?;
         let rules = match priority {
             Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
             Priority::Rank => Rules::from_ranks(&vocab),
@@ -91,6 +93,7 @@ impl Bpe {
             has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && trie::Trie::has_room(&vocab),
             vocab,
             byte_tokens,
+            missing,
             rules,
             ignore_merges,
             proof,
@@ -98,6 +101,19 @@ impl Bpe {
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
         })
+    }
+
+    /// Refuses text with a byte that has no entry. All other functions rely on there being none.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        if self.missing.is_empty() || std::str::from_utf8(text).is_ok() {
+            return Ok(());
+        }
+        let Some(at) = text.iter().position(|byte| self.missing.contains(byte)) else { return Ok(()) };
+        Err(Error::value(format!(
+            "byte {at} of the text is 0x{:02X}, which UTF-8 never has and for which this vocabulary has no entry: \
+             decode the text with the encoding that it is in, or with errors=\"replace\", and pass the str",
+            text[at]
+        )))
     }
 
     /// Appends the tokens of a piece.
@@ -227,31 +243,50 @@ impl Bpe {
             }
         };
         let short = if self.has_one_pass { SHORT } else { MEDIUM };
-        vec![
+        let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
             row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
             row("long piece", long, why_long),
-        ]
+        ];
+        if !self.missing.is_empty() {
+            let why = format!("the vocabulary has no entry for {}, which UTF-8 never has", hex(&self.missing));
+            rows.push(row("bytes that are not UTF-8", "checked first", why));
+        }
+        rows
     }
 }
 
-/// The entries of the 256 bytes, all of which must be there: otherwise some text could not be encoded.
-fn byte_tokens(vocab: &Vocab) -> Result<[Token; 256]> {
-    let mut tokens = [0; 256];
-    let mut missing = Vec::new();
+/// Stands for a byte that has no entry, where entries are proved. No rule has it: tokens are below 2^30.
+const NO_TOKEN: Token = 1 << 30;
+
+/// Whether no well-formed UTF-8 has this byte (Unicode 16, table 3-7).
+fn is_never_in_utf8(byte: u8) -> bool {
+    matches!(byte, 0xc0 | 0xc1 | 0xf5..=0xff)
+}
+
+/// The entries of the bytes, and the bytes that have none: only such as well-formed text never has, otherwise some
+/// text could not be encoded.
+fn byte_tokens(vocab: &Vocab) -> Result<([Token; 256], Vec<u8>)> {
+    let mut tokens = [NO_TOKEN; 256];
+    let (mut missing, mut needed) = (Vec::new(), Vec::new());
     for byte in 0..=255u8 {
         match vocab.find(&[byte]) {
             Some(token) => tokens[byte as usize] = token,
-            None => missing.push(format!("0x{byte:02x}")),
+            None if is_never_in_utf8(byte) => missing.push(byte),
+            None => needed.push(byte),
         }
     }
-    if missing.is_empty() {
-        return Ok(tokens);
+    if needed.is_empty() {
+        return Ok((tokens, missing));
     }
-    let listed = missing.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    let more = if missing.len() > 8 { ", …" } else { "" };
+    let more = if needed.len() > 8 { ", …" } else { "" };
     Err(Error::format(format!(
-        "a byte-level vocabulary needs an entry for each of the 256 bytes; {} are missing: {listed}{more}",
-        missing.len()
+        "a byte-level vocabulary needs an entry for each byte that UTF-8 has; {} are missing: {}{more}",
+        needed.len(),
+        hex(&needed[..needed.len().min(8)])
     )))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("0x{byte:02X}")).collect::<Vec<_>>().join(", ")
 }

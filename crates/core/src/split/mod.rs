@@ -5,6 +5,7 @@
 //! look-behind have no memory. To add one: a file here, a row in `PATTERNS`.
 
 mod cl100k;
+pub mod digits;
 mod gpt2;
 mod o200k;
 
