@@ -5,6 +5,7 @@ Both have the same methods (`_core.pyi` lists them); a `Tokenizer` does not know
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, patterns
+from .arguments import list_of
 from .bpe import reference
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
 from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
@@ -221,7 +223,7 @@ class ReferenceEngine:
         return np.array(self.encode(text, policy, add_special_tokens), dtype=np.uint32)
 
     def encode_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[list[int]]:
-        return [self.encode(text, policy, add_special_tokens) for text in texts]
+        return [self.encode(text, policy, add_special_tokens) for text in list_of("texts", texts)]
 
     def encode_batch_to_numpy(
         self, texts: Any, policy: Any, add_special_tokens: bool, threads: int
@@ -234,7 +236,7 @@ class ReferenceEngine:
         return len(self.tokens(text, policy, add_special_tokens))
 
     def count_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[int]:
-        return [self.count(text, policy, add_special_tokens) for text in texts]
+        return [self.count(text, policy, add_special_tokens) for text in list_of("texts", texts)]
 
     def encode_with_spans(self, text: Any, policy: Any, add_special_tokens: bool) -> tuple[Any, Any, Any]:
         tokens = self.tokens(text, policy, add_special_tokens)
@@ -296,21 +298,29 @@ class ReferenceEngine:
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
-        return b"".join(self.token_bytes(id) for id in ids if id not in skipped)
+        numbers = map(id_of, list_of("token ids", ids))
+        return b"".join(self.token_bytes(id) for id in numbers if id not in skipped)
 
     def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
         return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
 
     def token_bytes(self, id: Any) -> bytes:
-        if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
-        if id not in self.bytes:
+        if id_of(id) not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        return self.bytes[id]
+        return self.bytes[id_of(id)]
 
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
         return extra.get(token, self.ids.get(token))
+
+
+def id_of(id: Any) -> int:
+    try:
+        if not isinstance(id, bool):
+            return operator.index(id)
+    except TypeError:
+        pass
+    raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
 
 
 def text_bytes(text: Any) -> bytes:
@@ -320,10 +330,7 @@ def text_bytes(text: Any) -> bytes:
             return text.encode()
         except UnicodeEncodeError:
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-    try:
-        return bytes(memoryview(text))
-    except TypeError:
-        raise SubwordValueError(f"a text must be str or bytes, not {type(text).__name__}") from None
+    return bytes(_core.frozen_text(text))
 
 
 def char_starts(text: Any) -> list[int]:

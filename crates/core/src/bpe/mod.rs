@@ -32,7 +32,8 @@ pub struct Bpe {
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
-    has_one_pass: bool,
+    /// Whether the tries of `linear` can hold the entries.
+    has_room: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
 }
@@ -69,7 +70,7 @@ impl Bpe {
             refuted => (refuted, rules),
         };
         Ok(Self {
-            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && Linear::has_room(&vocab),
+            has_room: Linear::has_room(&vocab),
             vocab,
             byte_tokens,
             rules,
@@ -98,12 +99,15 @@ impl Bpe {
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(piece, &self.byte_tokens, &self.rules, out);
+            merge::long(piece, &self.byte_tokens, &self.rules, out, |_| {});
         }
     }
 
     /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
     pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
+        if !self.has_room {
+            return text.len();
+        }
         let trie = self.linear(Direction::Forward);
         let (mut pos, mut end) = (0, 0);
         for _ in 0..tokens {
@@ -127,7 +131,7 @@ impl Bpe {
 
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
-        self.has_one_pass
+        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
     }
 
     /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
@@ -184,7 +188,7 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_one_pass => {
+                    None if !self.has_room => {
                         ("looked up", why, from_a_queue, "the vocabulary is too large".into())
                     }
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
