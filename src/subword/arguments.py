@@ -65,7 +65,7 @@ def path_of(path: Any) -> str:
     except TypeError:
         raise SubwordValueError(f"a path must be str or os.PathLike, not {type(path).__name__}") from None
     except UnicodeError:
-        raise SubwordValueError(f"{path!r} is not a path: no file name holds a lone surrogate") from None
+        raise SubwordValueError(f"the path {path!r} holds a lone surrogate, which no file name does") from None
     if not name or "\0" in name:
         raise SubwordValueError(f"{name!r} is not a path")
     return name
