@@ -105,7 +105,9 @@ impl Extras {
     pub fn find_specials(&self, text: &[u8]) -> Result<Vec<Found>> {
         let Matcher { automaton, tokens } = self.all_specials()?;
         let hits = automaton.find_iter(text);
-        Ok(hits.map(|hit| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() }).collect())
+        Ok(hits
+            .map(|hit| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() })
+            .collect())
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.

@@ -98,7 +98,7 @@ fn copy_of<'py>(object: &Bound<'py, PyAny>, place: &dyn Fn() -> String) -> PyRes
     let view = match PyMemoryView::from(object) {
         Ok(view) if view.getattr("ndim")?.extract::<usize>()? > 0 => view,
         Err(error) if !error.is_instance_of::<PyTypeError>(object.py()) => {
-            return Err(refuse(format!("this {kind} cannot be read as a text: {error}")))
+            return Err(refuse(format!("this {kind} cannot be read as a text: {}", error.value(object.py()))))
         }
         _ => return Err(refuse(format!("a text must be str or bytes, not {kind}"))),
     };
@@ -212,7 +212,9 @@ pub fn ids_of(object: &Bound<'_, PyAny>, item: Option<usize>) -> PyResult<Vec<u3
         Err(_) => object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>(),
     };
     if is_bytes {
-        return Err(refuse(": read stored ids with numpy.frombuffer(data, dtype), or write list(data) for one id a byte"));
+        return Err(refuse(
+            ": read stored ids with numpy.frombuffer(data, dtype), or write list(data) for one id a byte",
+        ));
     }
     let items = object.try_iter().map_err(|_| refuse(""))?;
     items.enumerate().map(|(position, item)| id((position, item?))).collect()

@@ -188,9 +188,7 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_room => {
-                        ("looked up", why, from_a_queue, "the vocabulary is too large".into())
-                    }
+                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
