@@ -26,6 +26,7 @@ Text: TypeAlias = "str | bytes | bytearray | memoryview"
 Names: TypeAlias = "Collection[str] | Literal['all']"
 
 NONE: frozenset[str] = frozenset()
+ALL: Literal["all"] = "all"
 
 
 def load(path: str | os.PathLike[str], *, engine: Literal["core", "reference"] = "core") -> Tokenizer:
@@ -67,6 +68,7 @@ class Tokenizer:
         self._engine_name = engine
         compiled = compile_spec(spec)  # which checks the spec, for the reference too
         self._engine: Any = compiled if engine == "core" else ReferenceEngine(spec)
+        self._default: tuple[Any, bool] = (self._engine.default_policy, False)
         self._policies: dict[tuple[str | frozenset[str], str | frozenset[str]], Any] = {}
 
     # ======================== what it is ========================
@@ -174,7 +176,7 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> list[int]:
         """The ids of a text.
@@ -186,8 +188,8 @@ class Tokenizer:
             SpecialTokenError: the text spells a special token that is not allowed; the message says where and what
                 to do.
         """
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        ids: list[int] = self._engine.encode(text, *how)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        ids: list[int] = self._engine.encode(text, policy, add)
         return ids
 
     def encode_ordinary(self, text: Text) -> list[int]:
@@ -199,49 +201,49 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> npt.NDArray[np.uint32]:
         """The ids of a text as an array, shape (tokens,), uint32. No Python number is made."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        ids: npt.NDArray[np.uint32] = self._engine.encode_to_numpy(text, *how)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        ids: npt.NDArray[np.uint32] = self._engine.encode_to_numpy(text, policy, add)
         return ids
 
     def encode_batch(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[list[int]]:
         """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default)."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return list(self._engine.encode_batch(texts, *how, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return list(self._engine.encode_batch(texts, policy, add, thread_count(threads)))
 
     def encode_batch_to_numpy(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> Ragged:
         """The ids of several texts in one buffer."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return Ragged(*self._engine.encode_batch_to_numpy(texts, *how, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add, thread_count(threads)))
 
     def tokenize(
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> Encoding:
         """The tokens of a text with their bytes and their places in it."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         frozen = _core.frozen_text(text)
-        ids, byte_spans, char_spans = self._engine.encode_with_spans(frozen, *how)
+        ids, byte_spans, char_spans = self._engine.encode_with_spans(frozen, policy, add)
         listed = ids.tolist()
         return Encoding(
             text=frozen,
@@ -263,31 +265,31 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> int:
         """How many tokens a text takes: `len(encode(text))`, without making the list."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return int(self._engine.count(text, *how))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return int(self._engine.count(text, policy, add))
 
     def count_batch(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[int]:
         """How many tokens each of several texts takes."""
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return list(self._engine.count_batch(texts, *how, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return list(self._engine.count_batch(texts, policy, add, thread_count(threads)))
 
     def fits(
         self,
         text: Text,
         n: int,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> bool:
         """Whether a text takes at most `n` tokens."""
@@ -299,7 +301,7 @@ class Tokenizer:
         n: int,
         side: Literal["right", "left"] = "right",
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> Any:
         """The longest part of a text that takes at most `n` tokens and holds only whole characters, exactly.
@@ -313,10 +315,10 @@ class Tokenizer:
         Raises:
             SubwordValueError: the tokens of the template alone are more than `n`.
         """
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         choice("side", side, ("right", "left"))
         text = _core.frozen_text(text)
-        start, end = self._engine.truncate(text, integer("n", n), side, *how)
+        start, end = self._engine.truncate(text, integer("n", n), side, policy, add)
         return text[start:end]
 
     def chunk(
@@ -325,7 +327,7 @@ class Tokenizer:
         max_tokens: int = 512,
         overlap: int = 0,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> list[Chunk]:
         """Cut a text into parts of at most `max_tokens` tokens each, every one as long as it can be.
@@ -340,9 +342,9 @@ class Tokenizer:
         Raises:
             SubwordValueError: one character alone takes more than `max_tokens` tokens, or `overlap >= max_tokens`.
         """
-        how = self._how(allowed_special, disallowed_special, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         text = _core.frozen_text(text)
-        spans = self._engine.chunk(text, integer("max_tokens", max_tokens, 1), integer("overlap", overlap), *how)
+        spans = self._engine.chunk(text, integer("max_tokens", max_tokens, 1), integer("overlap", overlap), policy, add)
         return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
     # ======================== decoding ========================
@@ -453,9 +455,9 @@ class Tokenizer:
 
     def _how(self, allowed: Names, disallowed: Names, add_special_tokens: bool) -> tuple[Any, bool]:
         """What a call does with special tokens, as the engine takes it: the policy, and whether to add the template."""
+        if allowed is NONE and disallowed is ALL and add_special_tokens is False:
+            return self._default
         add = flag("add_special_tokens", add_special_tokens)
-        if allowed is NONE and isinstance(disallowed, str) and disallowed == "all":
-            return self._engine.default_policy, add
         key = hashable("allowed_special", allowed), hashable("disallowed_special", disallowed)
         policy = self._policies.get(key)
         if policy is None:
