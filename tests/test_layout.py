@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "subword"
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
     {"errors", "bpe.reference"},
-    {"_core"},
+    {"_core", "arguments"},
     {"patterns", "bpe", "byte_alphabet", "special"},
     {"spec"},
     {"engine", "encoding", "corpus"},

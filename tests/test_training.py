@@ -61,6 +61,45 @@ def test_a_count_beyond_32_bits_outweighs_a_small_one() -> None:
         learn({b"abcd": 2**63}, 1, "smallest-ids")
 
 
+def test_counts_of_billions_are_exact() -> None:
+    rng = random.Random(5)
+    for tie_rule in reference.TIE_RULES:
+        for _ in range(100):
+            pieces = {"".join(rng.choices("abc", k=rng.randint(1, 8))).encode(): 0 for _ in range(6)}
+            counter = _core.PieceCounter([("Split", "none", "16.0")], [])
+            for piece in [*pieces, *pieces]:  # a second time, on top of the first
+                count = rng.choice((3_000_000_000, 3_000_000_001, 2**32 - 1, 2**32, 2**40, 1))
+                counter.add(piece, count)
+                pieces[piece] += count
+            assert counter.items() == list(pieces.items()) and counter.total == sum(pieces.values())
+            merges, _ = counter.learn_bpe(20, IDENTITY, tie_rule, None)
+            assert [tuple(pair) for pair in merges.tolist()] == list(reference.train(pieces, 20, tie_rule=tie_rule))
+
+
+@pytest.mark.parametrize("form", ["NFKC", "NFKD"])
+def test_first_seen_where_one_character_becomes_several_pieces(form: str) -> None:
+    rng = random.Random(form)
+    for round in range(60):
+        texts = [
+            "".join(rng.choices("\ufdfa\ufb01\u2460\u00bd\u01c4 ab1\u3300", k=rng.randint(1, 9))) for _ in range(7)
+        ]
+        normal = [_core.normalize(text, form, "9.0") for text in texts]
+        pieces = [piece.encode() for text in normal for piece in patterns.split("gpt2", text)]
+        expected = list(reference.train(pieces, 12, tie_rule="first-seen"))
+        counter = _core.PieceCounter([("Normalize", form, "9.0"), ("Split", "gpt2", "16.0")], [])
+        for at in range(0, len(texts), 3):
+            counter.feed(texts[at : at + 3], 1 + round % 3)
+        assert [piece for piece, _ in counter.items()] == list(dict.fromkeys(pieces))
+        merges, _ = counter.learn_bpe(12, IDENTITY, "first-seen", None)
+        assert [tuple(pair) for pair in merges.tolist()] == expected, texts
+
+
+def test_a_wrong_text_is_named_by_its_place_in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subword.training.FEED_BYTES", 200)
+    with pytest.raises(SubwordValueError, match="text 7: a text must be str or bytes, not int"):
+        subword.train(["ab"] * 7 + [5], vocab_size=300)  # type: ignore[list-item]
+
+
 # ======================== repeatable ========================
 
 

@@ -18,6 +18,9 @@ def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
+def frozen_text(text: _Text) -> Any:
+    """A `str` or bytes as they are, a copy of another buffer: what stays the same while it is looked at twice."""
+
 @final
 class Policy:
     """Which special tokens a call takes from text, and which strings it refuses. Made by `Engine.policy`."""

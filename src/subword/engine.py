@@ -5,6 +5,7 @@ Both have the same methods (`_core.pyi` lists them); a `Tokenizer` does not know
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, patterns
+from .arguments import list_of
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
@@ -308,17 +310,16 @@ class ReferenceEngine:
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
-        return b"".join(self.token_bytes(id) for id in ids if id not in skipped)
+        numbers = map(id_of, list_of("token ids", ids))
+        return b"".join(self.token_bytes(id) for id in numbers if id not in skipped)
 
     def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
         return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
 
     def token_bytes(self, id: Any) -> bytes:
-        if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
-        if id not in self.bytes:
+        if id_of(id) not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        return self.bytes[id]
+        return self.bytes[id_of(id)]
 
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
@@ -328,12 +329,21 @@ class ReferenceEngine:
 def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     """`work` on every text; an error names its text."""
     done = []
-    for index, text in enumerate(texts):
+    for index, text in enumerate(list_of("texts", texts)):
         try:
             done.append(work(text))
         except SubwordValueError as error:
             raise type(error)(f"text {index} of the batch: {error}") from None
     return done
+
+
+def id_of(id: Any) -> int:
+    try:
+        if not isinstance(id, bool):
+            return operator.index(id)
+    except TypeError:
+        pass
+    raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
 
 
 def text_bytes(text: Any) -> bytes:
@@ -343,10 +353,7 @@ def text_bytes(text: Any) -> bytes:
             return text.encode()
         except UnicodeEncodeError:
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-    try:
-        return bytes(memoryview(text))
-    except TypeError:
-        raise SubwordValueError(f"a text must be str or bytes, not {type(text).__name__}") from None
+    return bytes(_core.frozen_text(text))
 
 
 def char_starts(text: Any) -> list[int]:

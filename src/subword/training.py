@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from . import _core, corpus, patterns
+from .arguments import choice, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, SubwordWarning
 from .spec import BPE, MAX_ID, Digits, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
-from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
+from .tokenizer import Text, Tokenizer
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 
@@ -87,14 +90,18 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    _check_choice("algorithm", algorithm, ("bpe",))
-    _check_choice("digits", digits, DIGITS)
-    _check_choice("tie_rule", tie_rule, TIE_RULES)
-    _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
-    _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
+    choice("algorithm", algorithm, ("bpe",))
+    choice("digits", digits, DIGITS)
+    choice("tie_rule", tie_rule, TIE_RULES)
+    choice("byte_order", byte_order, tuple(BYTE_ORDERS))
+    if normalization is not None:
+        choice("normalization", normalization, NORMALIZATIONS)
     patterns.get_pattern(pattern)
-    _check_size(vocab_size, specials)
+    string("field", field)
+    vocab_size = _size(vocab_size, specials)
     threads = thread_count(threads)
+    if progress is not None and not callable(progress):
+        raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
 
     stages: list[Stage] = [MatchTokens()] if specials else []
     if normalization is not None:
@@ -173,24 +180,17 @@ def _bpe_spec(
 
 
 def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
-    specials = list_of("special_tokens", tokens)
-    specials += [token for token in dict.fromkeys(named) if token is not None and token not in specials]
-    for token in specials:
-        check_content(token)
-    twice = {token for token in specials if specials.count(token) > 1}
-    if twice:
-        raise SubwordValueError(f"the special token {min(twice)!r} is given twice")
+    specials = [token_content(token) for token in list_of("special_tokens", tokens)]
+    roles = (token_content(token) for token in named if token is not None)
+    specials += [token for token in dict.fromkeys(roles) if token not in specials]
+    counts = Counter(specials)
+    if len(counts) < len(specials):
+        raise SubwordValueError(f"the special token {counts.most_common(1)[0][0]!r} is given twice")
     return specials
 
 
-def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
-    if value not in known:
-        raise SubwordValueError(f"unknown {name} {value!r}; choose one of {', '.join(map(repr, known))}")
-
-
-def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
-    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
-        raise SubwordValueError(f"vocab_size must be an integer, not {vocab_size!r}")
+def _size(vocab_size: int, specials: Sequence[str]) -> int:
+    vocab_size = integer("vocab_size", vocab_size)
     minimum = 256 + len(specials)
     if vocab_size < minimum:
         raise SubwordValueError(
@@ -199,6 +199,7 @@ def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
         )
     if vocab_size > MAX_ID:
         raise SubwordValueError(f"vocab_size={vocab_size} is beyond the largest id, {MAX_ID}")
+    return vocab_size
 
 
 def _texts(
@@ -216,7 +217,8 @@ def _texts(
     if isinstance(files, (str, os.PathLike)):
         raise SubwordValueError(f"files must be a list of paths, not one path: write [{str(files)!r}]")
     if files is not None:
-        return corpus.read_texts(corpus.find_files(files), field, uncuttable=specials, whole=whole)
+        found = corpus.find_files(list_of("files", files))
+        return corpus.read_texts(found, field, uncuttable=specials, whole=whole)
     assert texts is not None
     try:
         return iter(texts)
@@ -230,7 +232,7 @@ def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
     size = 0
     for text in texts:
         batch.append(text)
-        size += len(text) if hasattr(text, "__len__") else 0
+        size += 64 + operator.length_hint(text)  # an empty text takes room, too
         if size >= FEED_BYTES:
             yield batch
             batch, size = [], 0

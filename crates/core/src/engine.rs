@@ -1,5 +1,7 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
+use std::collections::HashSet;
+
 use crate::bpe::{Bpe, Priority};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
@@ -92,7 +94,8 @@ impl Engine {
 
     /// A policy that takes the special tokens `allowed` from text and refuses the strings `disallowed`.
     pub fn policy(&self, allowed: &[String], disallowed: Vec<String>) -> Result<Policy> {
-        let is_allowed = |extra: &Extra| allowed.iter().any(|name| name.as_bytes() == extra.content);
+        let allowed: HashSet<&[u8]> = allowed.iter().map(String::as_bytes).collect();
+        let is_allowed = |extra: &Extra| allowed.contains(&*extra.content);
         self.pipeline.extras.policy(is_allowed, disallowed.into_iter().map(String::into_bytes).collect())
     }
 
@@ -324,7 +327,7 @@ impl Engine {
     }
 
     pub fn token_id(&self, token: &[u8]) -> Option<u32> {
-        let extra = self.pipeline.extras.tokens.iter().find(|extra| extra.content == token);
+        let extra = self.pipeline.extras.spelled(token);
         extra.map(|extra| extra.id).or_else(|| self.bpe.vocab.find(token).map(|token| self.bpe.vocab.id(token)))
     }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::extra::Policy;
 use crate::pipeline::Stop;
 use crate::split::Pattern;
-use crate::unicode::{char_len, class_at, class_before, LETTER, MARK, NUMBER, SPACE};
+use crate::unicode::{char_count, char_len, class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 
 /// Pieces up to this length are encoded anew for each place that is tried in them.
 const SHORT: usize = 256;
@@ -92,7 +92,8 @@ impl Engine {
             }
             if count > room {
                 return Err(Error::value(format!(
-                    "max_tokens={max_tokens} is too small: the character at byte {start} alone takes {} tokens",
+                    "max_tokens={max_tokens} is too small: character {} alone takes {} tokens",
+                    char_count(&text[..start]),
                     count + template
                 )));
             }

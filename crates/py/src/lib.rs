@@ -240,7 +240,7 @@ impl Engine {
         ids: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let ids = ids_of(ids)?;
+        let ids = ids_of(ids, None)?;
         let bytes = interruptible(py, |_| self.engine.decode(&ids, skip_special_tokens))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -252,13 +252,14 @@ impl Engine {
         skip_special_tokens: bool,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let batch = batch.iter().map(ids_of).collect::<PyResult<Vec<_>>>()?;
+        let batch = batch.iter().zip(0..).map(|(ids, item)| ids_of(ids, Some(item)));
+        let batch = batch.collect::<PyResult<Vec<_>>>()?;
         let decoded = interruptible(py, |stop| self.engine.decode_batch(&batch, skip_special_tokens, threads, stop))?;
         Ok(decoded.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let id = text::id_of(id, None)?;
+        let id = text::id_of(id)?;
         Ok(PyBytes::new(py, self.engine.token_bytes(id).checked()?))
     }
 
@@ -307,7 +308,9 @@ impl PieceCounter {
         core::count::PieceCounter::new(&stages, extras(extra)?).checked().map(Self)
     }
 
-    fn feed(&mut self, py: Python<'_>, texts: Texts<'_>, threads: usize) -> PyResult<()> {
+    fn feed(&mut self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: usize) -> PyResult<()> {
+        let fed = self.0.texts;
+        let texts = Texts::read(texts, |number| format!("text {}: ", fed + number))?;
         let bytes = texts.bytes();
         let counter = &mut self.0;
         interruptible(py, |stop| counter.feed(&bytes, threads, stop))
@@ -396,7 +399,7 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{normalize, unicode_ranges, Engine, PieceCounter, Policy};
+    use super::{normalize, text::frozen_text, unicode_ranges, Engine, PieceCounter, Policy};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from ..arguments import path_of
 from ..errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
 
 STDIN = Path("-")
@@ -53,7 +54,7 @@ def find_files(paths: Iterable[PathLike]) -> list[Path]:
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    return [file for path in paths for file in _expand(os.fspath(path))]
+    return [file for path in paths for file in _expand(path_of(path))]
 
 
 def size_on_disk(files: Iterable[Path]) -> int | None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec
 from . import native, tokenizer_json
-from .files import MissingFileError, os_error, path_of, read_file, write_file
+from .files import MissingFileError, os_error, read_file, write_file
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 
-from ..errors import FormatError, SubwordOSError, SubwordValueError
+from ..errors import FormatError, SubwordOSError
 
 MAX_FILE_BYTES = 2**30
 """Larger files are refused before they are read. The largest tokenizer files known have some 35 MB."""
@@ -31,17 +31,6 @@ _CLASSES: dict[type[OSError], type[SubwordOSError]] = {
     PermissionError: ForbiddenFileError,
     IsADirectoryError: FolderError,
 }
-
-
-def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """A path argument as `str`."""
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        raise SubwordValueError(f"a path must be str or os.PathLike, not {type(path).__name__}") from None
-    if not name or "\0" in name:
-        raise SubwordValueError(f"{name!r} is not a path")
-    return name
 
 
 def os_error(error: OSError, doing: str, path: str) -> SubwordOSError:

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::{Direction, Linear};
 use rules::Rules;
+use trie::Trie;
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
 const SHORT: usize = 24;
@@ -40,7 +41,8 @@ pub struct Bpe {
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
-    has_one_pass: bool,
+    /// Whether the tries of `linear` can hold the entries.
+    has_room: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
     /// Bytes of medium pieces that were merged for want of the trie.
@@ -90,7 +92,7 @@ impl Bpe {
             refuted => (refuted, rules),
         };
         Ok(Self {
-            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && trie::Trie::has_room(&vocab),
+            has_room: Trie::has_room(&vocab),
             vocab,
             byte_tokens,
             missing,
@@ -134,17 +136,20 @@ impl Bpe {
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(piece, &self.byte_tokens, &self.rules, out);
+            merge::long(piece, &self.byte_tokens, &self.rules, out, |_| {});
         }
     }
 
     fn is_worth_a_trie(&self, more: usize) -> bool {
-        self.has_one_pass
+        self.has_one_pass()
             && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
     }
 
     /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
     pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
+        if !self.has_room {
+            return text.len();
+        }
         let trie = self.linear(Direction::Forward);
         let (mut pos, mut end) = (0, 0);
         for _ in 0..tokens {
@@ -168,7 +173,7 @@ impl Bpe {
 
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
-        self.has_one_pass
+        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
     }
 
     /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
@@ -225,9 +230,7 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_one_pass => {
-                        ("looked up", why, from_a_queue, "the vocabulary is too large".into())
-                    }
+                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
@@ -242,7 +245,7 @@ impl Bpe {
                 }
             }
         };
-        let short = if self.has_one_pass { SHORT } else { MEDIUM };
+        let short = if self.has_one_pass() { SHORT } else { MEDIUM };
         let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
             row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),

@@ -7,7 +7,7 @@
 //! time at which it is made.
 
 use super::rules::Rules;
-use super::{merge, Made, Proof};
+use super::{merge, Made, Proof, MEDIUM};
 use crate::vocab::{Token, Vocab};
 
 pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof {
@@ -23,8 +23,9 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         }
         out.clear();
         let mut last = None;
-        if piece.len() <= 4096 {
-            merge::short(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge));
+        match piece.len() {
+            ..=MEDIUM => merge::short(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge)),
+            _ => merge::long(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge)),
         }
         match (&out[..], last) {
             ([only], Some((left, right, rule))) if *only == token => {
