@@ -7,6 +7,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 
 from ..errors import FormatError, SubwordOSError, SubwordValueError
 
@@ -80,6 +81,23 @@ def write_file(path: str, data: bytes) -> None:
         _replace(target, data, _mode_of(target))
     except OSError as error:
         raise os_error(error, "cannot write a tokenizer", path) from error
+
+
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there, each as `write_file` does.
+
+    They take their places one after another: what fails before the first leaves all as they were; between two, the
+    earlier are new and the later old.
+
+    Raises:
+        SubwordOSError: one cannot be written.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise os_error(error, "cannot write a tokenizer", folder) from error
+    for name, data in files.items():
+        write_file(os.path.join(folder, name), data)
 
 
 def _mode_of(target: str) -> int | None:
