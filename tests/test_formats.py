@@ -262,9 +262,7 @@ def test_folders(tmp_path: Path, saved: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert formats.load(tmp_path) == WITH_END
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        FileNotFoundError, match=r"holds no tokenizer \(looked for \*.subword, \*.model, .*, tokenizer.json,"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"holds no tokenizer \(looked for \*.subword, .*, tokenizer.json"):
         formats.load(tmp_path / "empty")
 
 

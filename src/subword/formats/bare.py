@@ -187,4 +187,3 @@ def warn_of_what_is_left_out(spec: Spec, kind: str, *digests: str) -> None:
             f"special_tokens={text}"
         )
         warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
-    warn_of_roles(spec, kind)

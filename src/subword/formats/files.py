@@ -86,14 +86,16 @@ def write_file(path: str, data: bytes) -> None:
 def write_files(folder: str, files: Mapping[str, bytes]) -> None:
     """Write files into a folder, which is made if it is not there, each as `write_file` does.
 
-    They take their places one after another: what fails before the first leaves all as they were; between two, the
-    earlier are new and the later old.
+    That each can be written is looked at first. Then they take their places one after another: a process that is ended
+    between two of them leaves the first new and the second old.
 
     Raises:
         SubwordOSError: one cannot be written.
     """
     try:
         os.makedirs(folder, exist_ok=True)
+        for name in files:
+            _mode_of(os.path.realpath(os.path.join(folder, name)))
     except OSError as error:
         raise os_error(error, "cannot write a tokenizer", folder) from error
     for name, data in files.items():

@@ -26,6 +26,7 @@ from .bare import (
     pattern_and_special_tokens,
     refuse,
     split_pattern,
+    warn_of_roles,
     warn_of_what_is_left_out,
 )
 from .json_node import shown
@@ -100,6 +101,7 @@ def write(spec: Spec) -> bytes:
     _check_order(spec)
     data = b"".join(b"%b %d\n" % (base64.b64encode(piece), id) for piece, id in spec.model.vocab.items())
     warn_of_what_is_left_out(spec, KIND, hashlib.sha256(data).hexdigest())
+    warn_of_roles(spec, KIND)
     return data
 
 

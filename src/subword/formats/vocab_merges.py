@@ -32,6 +32,7 @@ from .bare import (
     refuse,
     special_tokens_of,
     split_pattern,
+    warn_of_roles,
     warn_of_what_is_left_out,
 )
 from .json_node import parse, shown
@@ -186,4 +187,5 @@ def write(spec: Spec) -> dict[str, bytes]:
         "merges.txt": ("\n".join(lines) + "\n").encode(),
     }
     warn_of_what_is_left_out(rest, KIND, *(hashlib.sha256(each).hexdigest() for each in data.values()))
+    warn_of_roles(spec, KIND)
     return data
