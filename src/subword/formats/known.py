@@ -163,7 +163,10 @@ def fetch(row: Known) -> dict[str, bytes]:
         SubwordOSError: a file is nowhere on this machine and cannot be downloaded. It is a FileNotFoundError, and says
             where the file was looked for.
     """
-    return {file.name: _find(row, file) for file in row.files}
+    files = {}
+    for file in row.files:  # no comprehension: it is a frame of its own before Python 3.12, and warnings count frames
+        files[file.name] = _find(row, file)
+    return files
 
 
 def cache_folder() -> str:
