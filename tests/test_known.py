@@ -258,9 +258,7 @@ def test_arguments_have_no_place_with_a_known_name() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"no vocabulary is known by this name; known are gpt2, .*o200k_harmony"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no vocabulary is known by this name; known are gpt2, .*harmony"):
         subword.load("gpt5")
     with pytest.raises(FileNotFoundError) as caught:
         subword.load("folder/gpt5")
