@@ -461,6 +461,12 @@ def test_the_empty_token_of_whisper_is_left_out_with_a_warning(tmp_path: Path) -
         tok.decode([258])
 
 
+def test_a_token_of_megabytes_does_not_take_hours() -> None:
+    long = b"th" * 2**20
+    spec = tiktoken.read(Input(ranks((b"th", 256), (long, 257)), "x", None, "none", {}))
+    assert subword.Tokenizer(spec).encode(long) == [257]
+
+
 def both(vocab: Any = None, merges: bytes | None = None) -> dict[str, bytes]:
     """The two files, one of them changed; `vocab` may be a function on the parsed file."""
     data = FILES["vocab.json"]
