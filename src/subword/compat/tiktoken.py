@@ -16,6 +16,7 @@ Names, arguments, results and the classes of errors are those of tiktoken 0.14. 
 * Of special tokens that start alike, the longest is taken from text; tiktoken takes one by chance of a hash table.
 * A lone surrogate is U+FFFD in every method; in tiktoken, `encode_to_numpy` and `encode_with_unstable` raise.
 * `encode_with_unstable` gives its completions in sorted order.
+* Decoding a batch takes one thread, whatever `num_threads` says.
 * Plugins (`tiktoken_ext`) are not looked for, and the submodules `core`, `load`, `model` and `registry` are not there.
 """
 

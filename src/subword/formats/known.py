@@ -210,10 +210,10 @@ def _find(row: Known, file: File) -> bytes:
         if place == url:
             _keep(own, data)
         return data
-    files = " and ".join(file.name for file in row.files)
+    both = f" (it takes {' and '.join(file.name for file in row.files)})" if len(row.files) > 1 else ""
     raise MissingFileError(
         errno.ENOENT,
-        f"this vocabulary (of {files}) is not on this machine and could not be downloaded. Looked for {file.name} in: "
+        f"this vocabulary is not on this machine and could not be downloaded. Looked for {file.name}{both} in: "
         f"{'; '.join(tried)}. What helps: a network connection; {MIRROR}, set to the address of a copy of {PUBLISHER}; "
         f"or the file itself, put at {own}",
         row.name,
