@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from vocabularies import gpt2_spec, rank_spec, ranks_of, shared_folder
+from vocabularies import shared_folder
 
 import subword
 from subword import formats
-from subword.errors import FormatError
+from subword.errors import FormatError, SubwordWarning
 from subword.formats import native, tokenizer_json
 from subword.patterns import pattern_of
 
@@ -85,7 +86,7 @@ def refusal(path: Path) -> str | None:
         formats.load(path)
     except FormatError as error:
         file, reason = str(error).split(": ", 1)
-        assert file == str(path)
+        assert Path(file).parent == path.parent  # of two files that belong together, the one at fault
         return reason
     return None
 
@@ -96,7 +97,9 @@ def test_ranks(name: str) -> None:
     row = EXPECTED[name]
     by_regex = pattern_of(row.get("pattern", ""))
     pattern = by_regex.name if by_regex is not None else RANK_PATTERNS[name]
-    spec = rank_spec(ranks_of((KIT / "files" / row["file"]).read_bytes()), pattern)
+    path = KIT / "files" / row["file"]
+    with pytest.warns(SubwordWarning, match="is empty") if "whisper" in name else nullcontext():
+        spec = formats.load(path, pattern, {})
     for tokenizer in map(subword.Tokenizer, (spec, formats.read(tokenizer_json.write(spec)))):
         for text, ids in rows_of(name):
             assert tokenizer.encode_ordinary(text) == ids, text
@@ -105,8 +108,13 @@ def test_ranks(name: str) -> None:
 
 def test_roberta() -> None:
     """From vocab.json and merges.txt. The template, the mask and the space in front are not in these files."""
-    vocab, merges = (KIT / "files" / name for name in EXPECTED["roberta"]["file"])
-    tokenizer = subword.Tokenizer(gpt2_spec(vocab, merges))
+    special = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": 50264}
+    for name in EXPECTED["roberta"]["file"]:  # either of the two names both
+        tokenizer = subword.load(KIT / "files" / name, pattern="gpt2", special_tokens=special)
+        check_roberta(tokenizer)
+
+
+def check_roberta(tokenizer: subword.Tokenizer) -> None:
     for text, ids, _, decoded in rows_of("roberta"):
         assert tokenizer.encode_ordinary(text) == ids, text
         assert tokenizer.decode(ids) == decoded

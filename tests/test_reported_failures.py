@@ -152,5 +152,5 @@ def test_a_saved_tokenizer_splits_text_as_before(lost: Any, tmp_path: Path) -> N
     text = "123456<sep>HOW'S  that\n"
     for name in FORMATS:
         loaded = subword.load(tok.save(tmp_path / name))
-        pieces = [each._engine.split(text, each._policy("all", ())) for each in (tok, loaded)]
+        pieces = [each._engine.split(text, each._how("all", (), False)[0]) for each in (tok, loaded)]
         assert pieces[0] == pieces[1] == [(0, 3), (3, 6), (6, 11), (11, 14), (14, 16), (16, 17), (17, 22), (22, 23)]

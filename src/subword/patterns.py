@@ -57,6 +57,7 @@ PATTERNS: dict[str, Pattern] = {
             plain=r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
             origin="OpenAI, GPT-2 (2019)",
             users="gpt2, r50k_base, p50k_base, p50k_edit, RoBERTa, GPT-Neo",
+            aliases=(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",),  # minbpe
         ),
         Pattern(
             name="cl100k",
@@ -111,6 +112,16 @@ def pattern_of(regex: str) -> Pattern | None:
         if regex in (row.regex, row.plain, *row.aliases):
             return row
     return None
+
+
+def find_pattern(pattern: str) -> Pattern:
+    """The row that is called so, or whose regular expression this is.
+
+    Raises:
+        SubwordValueError: neither.
+    """
+    row = pattern_of(pattern) if isinstance(pattern, str) and pattern not in PATTERNS else None
+    return row or get_pattern(pattern)
 
 
 def split(name: str, text: str) -> list[str]:

@@ -30,20 +30,34 @@ NONE: frozenset[str] = frozenset()
 ALL: Literal["all"] = "all"
 
 
-def load(path: str | os.PathLike[str], *, engine: Literal["core", "reference"] = "core") -> Tokenizer:
-    """Read a tokenizer from a file, or from a folder that holds one. The format is recognised by the content.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    engine: Literal["core", "reference"] = "core",
+) -> Tokenizer:
+    """Read a tokenizer from a file, from a folder that holds one, or by the name of a known vocabulary.
+
+    The format is recognised by the content.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a byte-level BPE, or a folder with either.
+        path: a native `.subword` file, a `tokenizer.json` with a byte-level BPE, a `.tiktoken` file, a `vocab.json`
+            with its `merges.txt`, a minbpe `.model`, or a folder with one of these. Where nothing is called so, one of
+            `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this
+            machine or downloaded, and checked by its SHA-256.
+        pattern: the split pattern, for a file that does not say it (`.tiktoken`, `vocab.json`) and is not a known one.
+        special_tokens: its special tokens with their ids, likewise; `{}` for none.
         engine: `"core"`, or `"reference"` to run it in plain Python.
 
     Raises:
-        SubwordOSError: the file cannot be read.
+        SubwordOSError: the file cannot be read, or a known vocabulary is neither here nor can be downloaded.
         FormatError: the file is damaged, of no known format, or asks for something that is not supported.
+        SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
     from . import formats  # a door to a room above: tests/test_layout.py lists them
 
-    return Tokenizer(formats.load(path), engine=engine)
+    return Tokenizer(formats.load(path, pattern, special_tokens), engine=engine)
 
 
 class Tokenizer:
@@ -457,7 +471,8 @@ class Tokenizer:
 
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
-            format: `"native"` or `"tokenizer.json"`; by default what the name says (`.subword`, `.json`).
+            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder) or `"minbpe"`;
+                by default what the name says (`.subword`, `.json`, `.tiktoken`).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).

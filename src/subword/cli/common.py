@@ -46,7 +46,9 @@ def one_of(*names: str) -> Callable[[str], Any]:
 
 StdinFormat: TypeAlias = Literal["text", "jsonl"]
 
-TokenizerArg = Annotated[str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file.", show_default=False)]
+TokenizerArg = Annotated[
+    str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file or known name.", show_default=False)
+]
 FilesArg = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders, globs, -.", show_default=False)
 ]
