@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "subword"
 LEVELS: list[set[str]] = [
     {"errors", "bpe.reference"},
     {"_core"},
-    {"patterns", "bpe", "byte_alphabet", "special"},
+    {"patterns", "bpe", "byte_alphabet", "special", "scripts"},
     {"spec"},
     {"engine", "encoding", "corpus"},
     {"tokenizer"},

@@ -156,6 +156,16 @@ class Tokenizer:
         rows: list[tuple[str, str, str]] = self._engine.plan()
         return rows
 
+    def last_merges(self) -> npt.NDArray[np.int64]:
+        """How the entries of the model are made: the two ids that the last merge of each entry's own bytes joins.
+
+        Returns:
+            Shape (entries, 2), in the order of `spec.model.vocab`. -1 for a single byte, for an entry that its bytes do
+            not encode to (unreachable by merges), and for one of more than 4,096 bytes, which is not tried.
+        """
+        pairs: npt.NDArray[np.int64] = self._engine.last_merges()
+        return pairs
+
     @cached_property
     def _extra_by_id(self) -> dict[int, str]:
         return {token.id: token.content for token in self._spec.extra}

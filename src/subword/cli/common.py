@@ -244,7 +244,10 @@ def print_json(value: Any) -> None:
 
 
 def print_tsv(*cells: object) -> None:
-    print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+    line = "\t".join(map(str, cells))
+    if line.count("\t") >= len(cells) or "\n" in line:
+        line = "\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells)
+    print(line)
 
 
 def check_out(path: Path, force: bool) -> None:

@@ -9,17 +9,40 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec
+from ..tokenizer import Tokenizer
 from . import native, tokenizer_json
+from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, path_of, read_file, write_file
 
+__all__ = [
+    "FORMATS",
+    "NOT_COMPARED",
+    "PARTS",
+    "Comparison",
+    "Conversion",
+    "Difference",
+    "DifferenceError",
+    "Format",
+    "compare",
+    "convert",
+    "load",
+    "read",
+    "recognise",
+    "save",
+]
+
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+
+
+PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", "template", "roles", "notes")
+"""What a tokenizer consists of, as far as files tell it apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +50,8 @@ class Format:
     """A kind of tokenizer file.
 
     `looks_like` says whether bytes are of this kind, sound or damaged; `sign` is what it looks for, in words.
-    `read` takes the bytes and the name that errors call the file by.
+    `read` takes the bytes and the name that errors call the file by. `parts` says where in the file each of `PARTS`
+    is, or None where the format has no place for it; `limits`, what else it cannot hold.
     """
 
     name: str
@@ -36,6 +60,8 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read: Callable[[bytes, str], Spec]
     write: Callable[[Spec], bytes]
+    parts: Mapping[str, str | None] = field(default_factory=dict)
+    limits: str = ""
 
 
 FORMATS: tuple[Format, ...] = (
@@ -46,6 +72,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=native.looks_like,
         read=native.read,
         write=native.write,
+        parts=native.PARTS,
+        limits=native.LIMITS,
     ),
     Format(
         name="tokenizer.json",
@@ -54,6 +82,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=tokenizer_json.looks_like,
         read=tokenizer_json.read,
         write=tokenizer_json.write,
+        parts=tokenizer_json.PARTS,
+        limits=tokenizer_json.LIMITS,
     ),
 )
 
@@ -65,10 +95,8 @@ def load(path: AnyPath) -> Spec:
         SubwordOSError: the file cannot be read; it is a FileNotFoundError where nothing stands at `path`.
         FormatError: it is of no known format, damaged, or asks for something not supported.
     """
-    name = path_of(path)
-    if os.path.isdir(name):
-        name = _file_in(name)
-    return read(read_file(name), name)
+    name, data = _content_of(path)
+    return read(data, name)
 
 
 def read(data: bytes, source: str = "<bytes>") -> Spec:
@@ -77,9 +105,30 @@ def read(data: bytes, source: str = "<bytes>") -> Spec:
     Raises:
         FormatError: as for `load`.
     """
+    return _recognise(data, source).read(data, source)
+
+
+def recognise(path: AnyPath) -> tuple[Path, Format]:
+    """The file that `load` would read, and its format.
+
+    Raises:
+        SubwordOSError, FormatError: as for `load`; damage to the file is not looked for.
+    """
+    name, data = _content_of(path)
+    return Path(name), _recognise(data, name)
+
+
+def _content_of(path: AnyPath) -> tuple[str, bytes]:
+    name = path_of(path)
+    if os.path.isdir(name):
+        name = _file_in(name)
+    return name, read_file(name)
+
+
+def _recognise(data: bytes, source: str) -> Format:
     for row in FORMATS:
         if row.looks_like(data):
-            return row.read(data, source)
+            return row
     if not data:
         raise FormatError(f"{source}: the file is empty")
     looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
@@ -108,6 +157,46 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     row = _format_of(name, format)
     write_file(name, row.write(spec))
     return Path(name)
+
+
+class Conversion(NamedTuple):
+    """What `convert` did: where the file is, in which format, on how many texts it was compared, and what changed."""
+
+    path: Path
+    format: str
+    texts: int
+    changed: tuple[str, ...]
+
+
+def convert(
+    source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[bytes] = ()
+) -> Conversion:
+    """Write a tokenizer in another format, after making sure that the new file means the same.
+
+    What would be written is read back and compared (`comparing.compare`), before anything is written.
+
+    Args:
+        source: a file, as for `load`, or a tokenizer that was loaded already.
+        path, format: as for `save`.
+        texts: on which to compare the two, beside those that the package has.
+
+    Raises:
+        DifferenceError: the two would differ; the message says on what. Nothing was written.
+        SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
+    """
+    spec = source if isinstance(source, Spec) else load(source)
+    name = path_of(path)
+    row = _format_of(name, format)
+    data = row.write(spec)
+    again = read(data, name)
+    difference, count, changed = compare(Tokenizer(spec), Tokenizer(again), texts)
+    if difference is not None:
+        problem = (
+            "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"
+        )
+        raise DifferenceError(f"{name}: {problem}; please report it. {difference}", difference)
+    write_file(name, data)
+    return Conversion(Path(name), row.name, count, changed)
 
 
 def _format_of(name: str, format: str | None) -> Format:

@@ -37,6 +37,22 @@ from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace,
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
+PARTS = {
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet",
+    "ids": "model.vocab, the values; added_tokens[].id",
+    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges",
+    "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (the pattern gpt2)",
+    "normalization": "normalizer; pre_tokenizer.add_prefix_space",
+    "extra tokens": "added_tokens, with their flags; unmatchable ones only in model.vocab",
+    "template": "post_processor",
+    "roles": "only what the template (bos, eos) and model.unk_token say; the rest stands in tokenizer_config.json",
+    "notes": None,
+}
+LIMITS = (
+    "ranks that no merge list can stand for; a model without tokens for all bytes; stages in another order or of other "
+    "Unicode versions; a prefix space with a pattern other than gpt2; tokens that the byte alphabet spells like others"
+)
+
 # The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions.
 NORMALIZER_UNICODE = Normalize("NFC").unicode
 SPLIT_UNICODE = UNICODE
