@@ -1,6 +1,6 @@
 """The writing system of a text: Unicode's property Script, by the core's tables.
 
-Characters that are used with any script (digits, punctuation, white space, most combining marks) have none.
+Characters that are used with any script (0 to 9, punctuation, white space, most combining marks) have none.
 """
 
 from __future__ import annotations

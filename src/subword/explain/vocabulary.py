@@ -121,7 +121,7 @@ class Vocabulary:
         found: Iterable[int] = self.data
         if ids is not None:
             ranges = list(ids)
-            found = [id for id in found if any(id in wanted for wanted in ranges)]
+            found = [id for id in found if any(id in some for some in ranges)]
         if wanted is not None:
             found = [id for id in found if wanted(self.data[id])]
         if pattern is not None:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec
-from ..tokenizer import Tokenizer
+from ..tokenizer import Text, Tokenizer
 from . import native, tokenizer_json
 from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, path_of, read_file, write_file
@@ -169,7 +169,7 @@ class Conversion(NamedTuple):
 
 
 def convert(
-    source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[bytes] = ()
+    source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()
 ) -> Conversion:
     """Write a tokenizer in another format, after making sure that the new file means the same.
 
@@ -188,8 +188,12 @@ def convert(
     name = path_of(path)
     row = _format_of(name, format)
     data = row.write(spec)
-    again = read(data, name)
-    difference, count, changed = compare(Tokenizer(spec), Tokenizer(again), texts)
+    try:
+        again = Tokenizer(read(data, name))
+    except FormatError as error:
+        problem = "nothing was written, because it could not be read again. This is a defect of subword"
+        raise FormatError(f"{name}: {problem}; please report it. {error}") from error
+    difference, count, changed = compare(Tokenizer(spec), again, texts)
     if difference is not None:
         problem = (
             "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"

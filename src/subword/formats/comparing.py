@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine import text_bytes
 from ..errors import SubwordValueError
 from ..spec import Spec
-from ..tokenizer import Tokenizer
+from ..tokenizer import Text, Tokenizer
 from .probes import probe_texts
 
 NOT_COMPARED = ("roles", "notes")
@@ -63,14 +64,23 @@ class DifferenceError(SubwordValueError):
         self.difference = difference
 
 
-def compare(one: Tokenizer, other: Tokenizer, texts: Iterable[bytes] = ()) -> Comparison:
-    """Whether two tokenizers mean the same, on `texts`, on every entry of the first, and on texts meant to hurt."""
+def compare(one: Tokenizer, other: Tokenizer, texts: Iterable[Text] = ()) -> Comparison:
+    """Whether two tokenizers mean the same: on every entry of the first, on texts meant to hurt, and on `texts`.
+
+    >>> compare(tok, subword.load("tokenizer.json")).difference is None     # doctest: +SKIP
+    True
+
+    Raises:
+        SubwordValueError: `texts` is one text, not several.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise SubwordValueError("texts must be several texts, not one: put it into a list")
     for facts in (_tokens, _extra, _templates):
         difference = facts(one.spec, other.spec)
         if difference is not None:
             return Comparison(difference, 0, ())
     count = 0
-    for some in (one.spec.model.vocab.pieces, probe_texts(one.spec), texts):
+    for some in (one.spec.model.vocab.pieces, probe_texts(one.spec), map(text_bytes, texts)):
         for batch in _batches(some):
             difference = _on_texts(one, other, batch)
             if difference is not None:
@@ -142,14 +152,14 @@ def _on_texts(one: Tokenizer, other: Tokenizer, texts: list[bytes]) -> Differenc
         ("allowed_special='all'", texts, {"allowed_special": "all"}),
         ("add_special_tokens=True", texts, {"allowed_special": "all", "add_special_tokens": True}),
     ]
-    contents = one.special_tokens
-    any_of_them = re.compile(b"|".join(re.escape(content.encode()) for content in contents) or rb"(?!)")
+    contents = [content.encode() for content in one.special_tokens]
+    any_of_them = re.compile(b"|".join(map(re.escape, contents)) or rb"(?!)")
     with_any = [text for text in texts if any_of_them.search(text)]
-    for content in contents:
-        with_it = [text for text in with_any if content.encode() in text]
+    for token, content in zip(one.special_tokens, contents, strict=True):
+        with_it = [text for text in with_any if content in text]
         if with_it:
-            way = {"allowed_special": {content}, "disallowed_special": ()}
-            ways.append((f"allowed_special={{{content!r}}}", with_it, way))
+            way = {"allowed_special": {token}, "disallowed_special": ()}
+            ways.append((f"allowed_special={{{token!r}}}", with_it, way))
     for what, some, arguments in ways:
         difference = _encoded(one, other, what, some, arguments)
         if difference is not None:

@@ -92,8 +92,9 @@ def _extra_tokens(spec: Spec) -> Iterator[bytes]:
     for content in contents:
         inside = f"a{content}b {content} c {content}{content}\n{content}\n{content[:-1]} {content.swapcase()}"
         yield from (content.encode(), inside.encode())
-    yield "".join(contents).encode()
-    yield " x ".join(contents).encode()
+    for at in range(0, len(contents), 64):
+        yield "".join(contents[at : at + 64]).encode()
+        yield " x ".join(contents[at : at + 64]).encode()
 
 
 def _glued(pieces: list[bytes]) -> Iterator[bytes]:
