@@ -110,8 +110,8 @@ def test_the_text_and_both_ids_are_told() -> None:
     assert difference.near == b"xxx\n\n"
     x, newline, both = (other.token_id(token) for token in ("x", "\n", "\n\n"))
     assert str(difference) == (
-        f"ordinary text: the text b'xxx\\n\\n' (in one of 502 bytes, from token 500 on) gives [… {x}, {x}, {x}, {both}] and "
-        f"[… {x}, {x}, {x}, {newline}, {newline}]"
+        f"ordinary text: the text b'xxx\\n\\n' (in one of 502 bytes, from token 500 on) gives "
+        f"[… {x}, {x}, {x}, {both}] and [… {x}, {x}, {x}, {newline}, {newline}]"
     )
 
 

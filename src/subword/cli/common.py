@@ -281,7 +281,12 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 Report: TypeAlias = Callable[[str, int, "int | None"], None]
 
-STAGES = {"count": ("counting", True), "learn": ("learning merges", False), "encode": ("encoding", True)}
+STAGES = {
+    "count": ("counting", True),
+    "learn": ("learning merges", False),
+    "encode": ("encoding", True),
+    "compare": ("comparing", True),
+}
 """What the stages of long work are called, and whether they count bytes."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import formats
-from ..corpus import find_files, read_texts
+from ..corpus import find_files, read_texts, size_on_disk
 from . import common
 
 SUFFIXES = tuple(suffix for row in formats.FORMATS for suffix in row.suffixes)
@@ -58,7 +58,8 @@ def convert(
     common.check_out(out, force)
     files = find_files(probe or ())
     spec = formats.load(source)
-    done = formats.convert(spec, out, to, read_texts(files, field, whole=True))
+    with common.progress() as report, common.ticking("compare", size_on_disk(files), report) as tick:
+        done = formats.convert(spec, out, to, read_texts(files, field, tick, whole=True))
     summary: dict[str, Any] = {
         "in": source,
         "out": str(done.path),

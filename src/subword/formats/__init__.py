@@ -168,9 +168,7 @@ class Conversion(NamedTuple):
     changed: tuple[str, ...]
 
 
-def convert(
-    source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()
-) -> Conversion:
+def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()) -> Conversion:
     """Write a tokenizer in another format, after making sure that the new file means the same.
 
     What would be written is read back and compared (`comparing.compare`), before anything is written.
