@@ -58,7 +58,7 @@ def convert(
     common.check_out(out, force)
     files = find_files(probe or ())
     spec = formats.load(source)
-    with common.progress() as report, common.ticking("compare", size_on_disk(files), report) as tick:
+    with common.progress(bool(files)) as report, common.ticking("compare", size_on_disk(files), report) as tick:
         done = formats.convert(spec, out, to, read_texts(files, field, tick, whole=True))
     summary: dict[str, Any] = {
         "in": source,
