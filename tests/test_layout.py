@@ -20,8 +20,8 @@ PACKAGE = ROOT / "src" / "subword"
 LEVELS: list[set[str]] = [
     {"errors", "bpe.reference"},
     {"_core"},
-    {"patterns", "bpe", "byte_alphabet", "special", "scripts"},
-    {"spec"},
+    {"patterns", "bpe", "byte_alphabet", "special"},
+    {"spec", "scripts"},
     {"engine", "encoding", "corpus"},
     {"tokenizer"},
     {"training"},
