@@ -21,7 +21,7 @@ LEVELS: list[set[str]] = [
     {"errors", "bpe.reference"},
     {"_core", "arguments"},
     {"patterns", "bpe", "byte_alphabet", "special"},
-    {"spec"},
+    {"spec", "scripts"},
     {"engine", "encoding", "corpus"},
     {"tokenizer"},
     {"training"},

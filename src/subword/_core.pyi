@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 _U32 = npt.NDArray[np.uint32]
 _U64 = npt.NDArray[np.uint64]
+_I64 = npt.NDArray[np.int64]
 _Text = str | bytes | bytearray | memoryview
 
 __version__: str
@@ -45,6 +46,12 @@ class Engine:
     def n_vocab(self) -> int: ...
     def plan(self) -> list[tuple[str, str, str]]:
         """One row a step: what it does, how it is run, and why that is exact."""
+
+    def last_merges(self) -> _I64:
+        """The two ids that the last merge of each entry joins, shape (entries, 2), in the order of the vocabulary.
+
+        -1 for a byte, and for an entry that its own bytes do not encode to.
+        """
 
     def policy(self, allowed: Sequence[str], disallowed: Sequence[str]) -> Policy: ...
     @property

@@ -308,6 +308,25 @@ class ReferenceEngine:
             start = start + back if back else end
         return chunks
 
+    def last_merges(self) -> npt.NDArray[np.int64]:
+        rows = [self.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
+        if not 1 < len(piece) <= 4096:
+            return None
+        parts: list[int]
+        if self.spec.model.priority == "rank":
+            known = {entry: id for entry, id in self.ids.items() if entry != piece}
+            parts = reference.encode_by_rank(piece, known)
+            return (parts[0], parts[1]) if len(parts) == 2 else None
+        rules = {pair: made for pair, made in self.merges.items() if made != id}
+        parts = reference.encode([self.ids[bytes([byte])] for byte in piece], rules, self.ranks)
+        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
+            return None
+        return parts[0], parts[1]
+
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
         numbers = map(id_of, list_of("token ids", ids))

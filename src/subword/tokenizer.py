@@ -176,6 +176,16 @@ class Tokenizer:
         rows: list[tuple[str, str, str]] = self._engine.plan()
         return rows
 
+    def last_merges(self) -> npt.NDArray[np.int64]:
+        """How the entries of the model are made: the two ids that the last merge of each entry's own bytes joins.
+
+        Returns:
+            Shape (entries, 2), in the order of `spec.model.vocab`. -1 for a single byte, and for an entry that its
+            bytes do not encode to (unreachable by merges).
+        """
+        pairs: npt.NDArray[np.int64] = self._engine.last_merges()
+        return pairs
+
     @cached_property
     def _specials(self) -> dict[str, int]:
         specials = sorted((t.id, t.content) for t in self._spec.extra if t.kind == "special")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
@@ -15,7 +14,7 @@ from . import _core, corpus, patterns
 from .arguments import choice, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
-from .errors import SubwordValueError, SubwordWarning
+from .errors import SubwordValueError, warn
 from .spec import BPE, MAX_ID, Digits, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
 from .tokenizer import Text, Tokenizer
 
@@ -141,11 +140,9 @@ def train(
         "byte_order": byte_order,
     }
     if report["stopped"] == "no pairs left":
-        warnings.warn(
+        warn(
             f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
-            f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer",
-            SubwordWarning,
-            stacklevel=2,
+            f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
 

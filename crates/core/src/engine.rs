@@ -82,6 +82,12 @@ impl Engine {
         [self.pipeline.plan(), self.bpe.plan()].concat()
     }
 
+    /// The ids that the last merge of each entry joins, in the order of the vocabulary; None where there is none.
+    pub fn last_merges(&self) -> Vec<Option<(u32, u32)>> {
+        let ids = |(left, right)| (self.bpe.vocab.id(left), self.bpe.vocab.id(right));
+        self.bpe.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
+    }
+
     /// No special token is taken from text; text that spells one is refused.
     pub fn default_policy(&self) -> Result<Policy> {
         self.pipeline.extras.policy(|_| false, self.pipeline.extras.specials())

@@ -101,6 +101,13 @@ impl Engine {
         self.engine.plan()
     }
 
+    fn last_merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let pairs = interruptible(py, |_| Ok(self.engine.last_merges()))?;
+        let len = pairs.len();
+        let ids = |pair: Option<(u32, u32)>| pair.map_or([-1, -1], |(left, right)| [left.into(), right.into()]);
+        pairs.into_iter().flat_map(ids).collect::<Vec<i64>>().into_pyarray(py).reshape([len, 2])
+    }
+
     fn policy(&self, allowed: Vec<String>, disallowed: Vec<String>) -> PyResult<Policy> {
         self.engine.policy(&allowed, disallowed).checked().map(Policy)
     }

@@ -14,7 +14,6 @@ import glob
 import gzip
 import os
 import sys
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from ..arguments import path_of
-from ..errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
+from ..errors import FormatError, SubwordOSError, SubwordValueError, warn
 
 STDIN = Path("-")
 """What stands for standard input in a list of files."""
@@ -94,11 +93,7 @@ def _text_files(folder: str) -> list[Path]:
     binary = [path for path in files if path.suffix.lower() not in DECOMPRESSORS and _looks_binary(path)]
     if binary:
         shown = ", ".join(map(str, binary[:3])) + (" …" if len(binary) > 3 else "")
-        warnings.warn(
-            f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}",
-            SubwordWarning,
-            stacklevel=2,
-        )
+        warn(f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}")
     return [path for path in files if path not in set(binary)]
 
 

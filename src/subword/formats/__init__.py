@@ -9,23 +9,46 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..arguments import path_of
-from ..errors import SubwordValueError
-from ..spec import Spec
+from ..errors import FormatError, SubwordValueError
+from ..spec import Spec, Split
+from ..tokenizer import Text, Tokenizer
 from . import known, minbpe, native, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input
+from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, read_file, write_file, write_files
+
+__all__ = [
+    "FORMATS",
+    "NOT_COMPARED",
+    "PARTS",
+    "Comparison",
+    "Conversion",
+    "Difference",
+    "DifferenceError",
+    "Format",
+    "compare",
+    "convert",
+    "load",
+    "read",
+    "recognise",
+    "save",
+]
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
 HEAD_BYTES = 4096
 """So much of a file is enough for `looks_like`."""
+
+
+PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", "template", "roles", "notes")
+"""What a tokenizer consists of, as far as files tell it apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +62,11 @@ class Format:
         looks_like: whether the bytes of a file, or the first `HEAD_BYTES` of them, are of this kind, sound or damaged.
         read: the spec that a file means.
         write: the file that holds a spec; a format of several files gives their names with their bytes.
+        parts: where in the file each of `PARTS` is, or None where the format has no place for it.
+        limits: what else it cannot hold.
         whole: it says all of a tokenizer. Others leave out the split pattern and the special tokens, and `load` takes
             these as arguments; in a folder, a whole one goes first.
+        folder: it is a folder of files.
     """
 
     name: str
@@ -50,7 +76,10 @@ class Format:
     looks_like: Callable[[bytes], bool]
     read: Callable[[Input], Spec]
     write: Callable[[Spec], bytes] | Callable[[Spec], dict[str, bytes]]
+    parts: Mapping[str, str | None]
+    limits: str
     whole: bool = True
+    folder: bool = False
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -75,6 +104,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=native.looks_like,
         read=_whole(native.read),
         write=native.write,
+        parts=native.PARTS,
+        limits=native.LIMITS,
     ),
     Format(
         name="minbpe",
@@ -84,6 +115,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=minbpe.looks_like,
         read=_whole(minbpe.read),
         write=minbpe.write,
+        parts=minbpe.PARTS,
+        limits=minbpe.LIMITS,
     ),
     Format(
         name="vocab+merges",
@@ -93,7 +126,10 @@ FORMATS: tuple[Format, ...] = (
         looks_like=vocab_merges.looks_like,
         read=vocab_merges.read,
         write=vocab_merges.write,
+        parts=vocab_merges.PARTS,
+        limits=vocab_merges.LIMITS,
         whole=False,
+        folder=True,
     ),
     Format(
         name="tokenizer.json",
@@ -103,6 +139,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=tokenizer_json.looks_like,
         read=_whole(tokenizer_json.read),
         write=tokenizer_json.write,
+        parts=tokenizer_json.PARTS,
+        limits=tokenizer_json.LIMITS,
     ),
     Format(
         name="tiktoken",
@@ -112,6 +150,8 @@ FORMATS: tuple[Format, ...] = (
         looks_like=tiktoken.looks_like,
         read=tiktoken.read,
         write=tiktoken.write,
+        parts=tiktoken.PARTS,
+        limits=tiktoken.LIMITS,
         whole=False,
     ),
 )
@@ -131,11 +171,25 @@ def load(path: AnyPath, pattern: str | None = None, special_tokens: Mapping[str,
         FormatError: it is of no known format, damaged, or asks for something not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
+    return _read(_input_of(path, pattern, special_tokens))
+
+
+def recognise(path: AnyPath) -> tuple[Path, Format]:
+    """The file that `load` would read, and its format.
+
+    Raises:
+        SubwordOSError, FormatError: as for `load`; damage to the file is not looked for.
+    """
+    file = _input_of(path)
+    return Path(file.path or file.name), _format_of_content(file)
+
+
+def _input_of(path: AnyPath, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Input:
     name = path_of(path)
     if name in known.KNOWN and not os.path.lexists(name):
         if pattern is not None or special_tokens is not None:
             raise SubwordValueError(f"{name} has its own split pattern and special tokens; leave the arguments out")
-        return load_known(name)
+        return _known_input(name)
     if os.path.isdir(name):
         name = _file_in(name)
     try:
@@ -145,7 +199,7 @@ def load(path: AnyPath, pattern: str | None = None, special_tokens: Mapping[str,
             raise
         problem = f"{error.strerror}, and no vocabulary is known by this name; known are {', '.join(known.KNOWN)}"
         raise MissingFileError(error.errno, problem, name) from None
-    return _read(Input(data, name, name, pattern, special_tokens))
+    return Input(data, name, name, pattern, special_tokens)
 
 
 def read(data: bytes, source: str = "<bytes>") -> Spec:
@@ -158,9 +212,13 @@ def read(data: bytes, source: str = "<bytes>") -> Spec:
 
 
 def _read(file: Input) -> Spec:
+    return _format_of_content(file).read(file)
+
+
+def _format_of_content(file: Input) -> Format:
     row = _recognise(file.data)
     if row is not None:
-        return row.read(file)
+        return row
     if not file.data:
         raise file.error("the file is empty")
     looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
@@ -179,12 +237,16 @@ def load_known(name: str) -> Spec:
         SubwordValueError: there is none of this name; the message lists those there are.
         SubwordOSError: it is not on this machine and cannot be downloaded.
     """
-    row = known.KNOWN.get(name) if isinstance(name, str) else None
-    if row is None:
+    if not isinstance(name, str) or name not in known.KNOWN:
         raise SubwordValueError(f"no vocabulary is known by the name {name!r}; known are {', '.join(known.KNOWN)}")
+    return _read(_known_input(name))
+
+
+def _known_input(name: str) -> Input:
+    row = known.KNOWN[name]
     files = known.fetch(row)
     first, data = next(iter(files.items()))
-    return _read(Input(data, first, None, row.pattern, row.special_tokens, files))
+    return Input(data, first, None, row.pattern, row.special_tokens, files)
 
 
 def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
@@ -205,13 +267,67 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
         SubwordOSError: the file cannot be written.
     """
     name = path_of(path)
-    row = _format_of(name, format)
-    written = row.write(spec)
+    return _put(name, _format_of(name, format).write(spec))
+
+
+def _put(name: str, written: bytes | dict[str, bytes]) -> Path:
     if isinstance(written, bytes):
         write_file(name, written)
     else:
         write_files(name, written)
     return Path(name)
+
+
+class Conversion(NamedTuple):
+    """What `convert` did: where the file is, in which format, on how many texts it was compared, and what changed."""
+
+    path: Path
+    format: str
+    texts: int
+    changed: tuple[str, ...]
+
+
+def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()) -> Conversion:
+    """Write a tokenizer in another format, after making sure that the new file means the same.
+
+    What would be written is read back and compared (`comparing.compare`), before anything is written.
+
+    Args:
+        source: a file, as for `load`, or a tokenizer that was loaded already.
+        path, format: as for `save`.
+        texts: on which to compare the two, beside those that the package has.
+
+    Raises:
+        DifferenceError: the two would differ; the message says on what. Nothing was written.
+        SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
+    """
+    spec = source if isinstance(source, Spec) else load(source)
+    name = path_of(path)
+    row = _format_of(name, format)
+    written = row.write(spec)
+    try:
+        again = Tokenizer(_read(_written_input(spec, row, name, written)))
+    except FormatError as error:
+        problem = "nothing was written, because it could not be read again. This is a defect of subword"
+        raise FormatError(f"{name}: {problem}; please report it. {error}") from error
+    difference, count, changed = compare(Tokenizer(spec), again, texts)
+    if difference is not None:
+        problem = (
+            "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"
+        )
+        raise DifferenceError(f"{name}: {problem}; please report it. {difference}", difference)
+    return Conversion(_put(name, written), row.name, count, changed)
+
+
+def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Input:
+    """What was written, as it will be read: with the arguments that `load` needs for it."""
+    files = {name: written} if isinstance(written, bytes) else written
+    first, data = next(iter(files.items()))
+    if row.whole:
+        return Input(data, first)
+    pattern = next((stage.pattern for stage in spec.stages if isinstance(stage, Split)), None)
+    specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
+    return Input(data, first, None, pattern, specials, files)
 
 
 def _format_of(name: str, format: str | None) -> Format:

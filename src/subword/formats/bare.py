@@ -7,12 +7,11 @@ with a wrong pattern gives ids that look right and are not.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from ..errors import FormatError, SubwordValueError, SubwordWarning
+from ..errors import FormatError, SubwordValueError, warn
 from ..patterns import UNICODE, find_pattern
 from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, Split, Stage, Template, Vocab
 from . import known
@@ -134,7 +133,7 @@ def entries(vocab: Mapping[bytes, int], file: Input) -> Vocab:
     """
     if b"" in vocab:
         text = f"{file.name}: the token with the id {vocab[b'']} is empty; no text gives it, and here it has no id"
-        warnings.warn(text, SubwordWarning, stacklevel=6)  # of `subword.load`
+        warn(text)
     return Vocab.of((piece, id) for piece, id in vocab.items() if piece)
 
 
@@ -173,7 +172,7 @@ def special_tokens_of(spec: Spec) -> dict[str, int]:
 def warn_of_roles(spec: Spec, kind: str) -> None:
     if spec.roles:
         text = f"{kind} has no place for the roles {', '.join(spec.roles)}"
-        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
+        warn(text)
 
 
 def warn_of_what_is_left_out(spec: Spec, kind: str, *digests: str) -> None:
@@ -186,4 +185,4 @@ def warn_of_what_is_left_out(spec: Spec, kind: str, *digests: str) -> None:
         text = f"{kind} holds neither the split pattern nor the special tokens: load it with pattern={pattern!r}, " + (
             f"special_tokens={text}"
         )
-        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
+        warn(text)

@@ -16,13 +16,12 @@ import importlib.util
 import io
 import os
 import tempfile
-import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..errors import SubwordValueError, SubwordWarning
+from ..errors import SubwordValueError, warn
 from .files import MissingFileError, write_file
 
 PUBLISHER = "https://openaipublic.blob.core.windows.net"
@@ -206,7 +205,7 @@ def _find(row: Known, file: File) -> bytes:
             continue
         if wrong:
             text = f"{row.name}: took {file.name} from {place}, and not from {', '.join(wrong)}"
-            warnings.warn(text, SubwordWarning, stacklevel=6)  # of `subword.load`
+            warn(text)
         if place == url:
             _keep(own, data)
         return data
@@ -282,7 +281,7 @@ def _keep(path: str, data: bytes) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         write_file(path, data)
     except OSError as error:  # ours are, too
-        warnings.warn(f"the download could not be kept: {error}", SubwordWarning, stacklevel=7)  # of `subword.load`
+        warn(f"the download could not be kept: {error}")
 
 
 def _reason(error: Exception) -> str:

@@ -25,6 +25,19 @@ from .rank_merges import merge_list
 KIND = "a minbpe file"
 MAGIC = "minbpe v1"
 
+PARTS = {
+    "pieces": "in the lines of merges: each pair of ids makes the next piece; the 256 bytes are not written",
+    "ids": "by the number of the line: a byte has its value, a merge the next id; special tokens say theirs",
+    "merges": "the last lines, pairs of ids, the first merges first",
+    "pattern": "the second line, a regular expression",
+    "normalization": None,
+    "extra tokens": "after the third line, a special token and its id a line",
+    "template": None,
+    "roles": None,
+    "notes": None,
+}
+LIMITS = "ids in another order; ranks that no merge list can stand for; special tokens with white space; added tokens"
+
 
 def looks_like(data: bytes) -> bool:
     return re.match(rb"(?:\xef\xbb\xbf)?minbpe v[0-9]", data) is not None

@@ -32,6 +32,20 @@ MAGIC = b"subword tokenizer "
 VERSION = 1
 SECTIONS = ("pieces", "offsets", "ids", "merges")
 
+PARTS = {
+    "pieces": "sections pieces (their bytes, end to end) and offsets",
+    "ids": "section ids",
+    "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
+    "then the entry with the lowest id merges first",
+    "pattern": "outline.stages, Split, by the name of a pattern",
+    "normalization": "outline.stages, Normalize and PrefixSpace",
+    "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
+    "template": "outline.template",
+    "roles": "roles",
+    "notes": "notes",
+}
+LIMITS = "nothing: it holds all that a tokenizer of subword is"
+
 _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 
 # Every field of a stage, with its test. Which Unicode versions there are, the core knows.

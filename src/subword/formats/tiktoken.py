@@ -38,6 +38,19 @@ _FIRST_LINE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}={1,2})?) [0-9]+\s*?(?:\n|\Z)"
 )
 
+PARTS = {
+    "pieces": "each line, a token in base64",
+    "ids": "each line, the number",
+    "merges": "the ids: of two neighbours that spell an entry, those that spell the one with the lowest id merge first",
+    "pattern": None,
+    "normalization": None,
+    "extra tokens": None,
+    "template": None,
+    "roles": None,
+    "notes": None,
+}
+LIMITS = "merges in another order than that of the ids they make; entries that do not merge from their parts"
+
 
 def looks_like(data: bytes) -> bool:
     match = _FIRST_LINE.match(data[:4096])

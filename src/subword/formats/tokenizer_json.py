@@ -25,14 +25,13 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
-from ..errors import FormatError, SubwordValueError, SubwordWarning
+from ..errors import FormatError, SubwordValueError, warn
 from ..patterns import DIGITS, UNICODE, get_pattern, pattern_of
 from ..spec import (
     BPE,
@@ -50,6 +49,23 @@ from ..spec import (
 )
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
+
+PARTS = {
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet",
+    "ids": "model.vocab, the values; added_tokens[].id",
+    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges",
+    "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",
+    "normalization": "normalizer; pre_tokenizer.add_prefix_space",
+    "extra tokens": "added_tokens, with their flags; unmatchable ones only in model.vocab",
+    "template": "post_processor",
+    "roles": "only what the template (bos, eos) and model.unk_token say; the rest stands in tokenizer_config.json",
+    "notes": None,
+}
+LIMITS = (
+    "ranks that no merge list can stand for; a model without tokens for all bytes of UTF-8; stages in another order or "
+    "of other Unicode versions; a prefix space with a pattern other than gpt2; tokens spelled like "
+    "others"
+)
 
 # The Unicode versions of tokenizers 0.23: of its normalizers, of the classes in its split expressions …
 NORMALIZER_UNICODE = Normalize("NFC").unicode
@@ -483,7 +499,7 @@ def _warn_of_roles(spec: Spec) -> None:
     lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
     if lost:
         text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
-        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
+        warn(text)
 
 
 def _model_vocab(spec: Spec) -> dict[str, int]:

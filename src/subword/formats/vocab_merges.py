@@ -44,6 +44,19 @@ NAMES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[-0-9]')
 _VERSION = re.compile(rb"(?:\xef\xbb\xbf)?#version:")
 
+PARTS = {
+    "pieces": "vocab.json, the keys, in GPT-2's byte alphabet",
+    "ids": "vocab.json, the values",
+    "merges": "merges.txt, a pair of tokens a line, the first merges first",
+    "pattern": None,
+    "normalization": None,
+    "extra tokens": "vocab.json, special tokens as they are; which those are, nothing says",
+    "template": None,
+    "roles": None,
+    "notes": None,
+}
+LIMITS = "ranks that no merge list can stand for; added tokens; special tokens that are spelled like an entry"
+
 
 def looks_like(data: bytes) -> bool:
     """Whether it is one of the two."""

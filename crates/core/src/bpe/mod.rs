@@ -221,6 +221,18 @@ impl Bpe {
         }
     }
 
+    /// What the last merge of each entry's own bytes joins; None for a byte, for an entry that does not encode to
+    /// itself, and for one that is too long to be tried.
+    pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
+        let pair = |made: Made| (made.rank > 0).then_some((made.left, made.right));
+        if let Proof::Proved { entries, .. } = &self.proof {
+            return entries.iter().map(|&made| pair(made)).collect();
+        }
+        let mut out = Vec::new();
+        let mut last = |token| prove::last_merge(&self.vocab, &self.byte_tokens, &self.rules, token, &mut out);
+        (0..self.vocab.len() as Token).map(|token| last(token).and_then(pair)).collect()
+    }
+
     /// Rows of what `plan()` shows: step, how, why.
     pub fn plan(&self) -> Vec<(String, String, String)> {
         let row = |step: &str, how: &str, why: String| (step.to_owned(), how.to_owned(), why);

@@ -16,22 +16,9 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
-        let piece = vocab.piece(token);
-        entries[token as usize].len = piece.len() as u32;
-        if piece.len() == 1 {
-            continue;
-        }
-        out.clear();
-        let mut last = None;
-        match piece.len() {
-            ..=MEDIUM => merge::short(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge)),
-            _ => merge::long(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge)),
-        }
-        match (&out[..], last) {
-            ([only], Some((left, right, rule))) if *only == token => {
-                entries[token as usize] = Made { left, right, rank: rule.rank + 1, len: piece.len() as u32 };
-            }
-            _ => {
+        match last_merge(vocab, byte_tokens, rules, token, &mut out) {
+            Some(made) => entries[token as usize] = made,
+            None => {
                 failed = failed.or(Some(token));
                 count += 1;
             }
@@ -46,4 +33,29 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     };
     let out_of_order = (0..len).find(early).map(|token| token as Token);
     Proof::Proved { entries, out_of_order }
+}
+
+/// How an entry is made of its bytes; None if it does not encode to itself.
+pub fn last_merge(
+    vocab: &Vocab,
+    byte_tokens: &[Token; 256],
+    rules: &Rules,
+    token: Token,
+    out: &mut Vec<Token>,
+) -> Option<Made> {
+    let piece = vocab.piece(token);
+    let len = piece.len() as u32;
+    if len == 1 {
+        return Some(Made { len, ..Made::default() });
+    }
+    out.clear();
+    let mut last = None;
+    match piece.len() {
+        ..=MEDIUM => merge::short(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
+        _ => merge::long(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
+    }
+    match (&out[..], last) {
+        ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),
+        _ => None,
+    }
 }
