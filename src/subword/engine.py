@@ -16,23 +16,34 @@ import numpy.typing as npt
 from . import _core, patterns
 from .bpe import reference
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
 
 Engine = _core.Engine
 
 
 def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
-    """Stages as the core takes them: the name, then the settings in their order, as text."""
-    return [
-        (
-            type(stage).__name__,
-            *(
-                str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else getattr(stage, name)
-                for name in stage.__dataclass_fields__
-            ),
-        )
-        for stage in stages
-    ]
+    """Stages as the core takes them: the name, then the settings in their order, as text.
+
+    A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
+    for it, or `SplitRegex`.
+    """
+    rows: list[tuple[str, ...]] = []
+    for stage in stages:
+        if isinstance(stage, Split):
+            for plain in patterns.get_pattern(stage.pattern).steps:
+                scanner = patterns.scanner_of(plain)
+                if scanner:
+                    rows.append(("Split", scanner, stage.unicode))
+                else:
+                    rows.append(_stage_row(SplitRegex(plain, "oniguruma", unicode=stage.unicode)))
+        else:
+            rows.append(_stage_row(stage))
+    return rows
+
+
+def _stage_row(stage: Stage) -> tuple[str, ...]:
+    values = (getattr(stage, name) for name in stage.__dataclass_fields__)
+    return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
 
 
 def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, bool, bool, bool]]:
@@ -364,9 +375,13 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def split(segment: Segment, stage: Split) -> Iterator[Segment]:
+def split(segment: Segment, stage: Split | SplitRegex) -> Iterator[Segment]:
     at = 0
-    for piece in patterns.split(stage.pattern, segment.text):
+    if isinstance(stage, Split):
+        pieces: Iterable[str] = patterns.split(stage.pattern, segment.text)
+    else:
+        pieces = patterns.split_by(stage.regex, stage.syntax, segment.text)
+    for piece in pieces:
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 

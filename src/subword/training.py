@@ -13,7 +13,20 @@ from . import _core, corpus, patterns
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, SubwordWarning
-from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
+from .spec import (
+    BPE,
+    MAX_ID,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    Packed,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
 from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
@@ -35,7 +48,7 @@ def train(
     files: Iterable[str | os.PathLike[str]] | None = None,
     vocab_size: int,
     algorithm: Literal["bpe"] = "bpe",
-    pattern: str = "o200k",
+    pattern: str | SplitRegex = "o200k",
     special_tokens: Iterable[str] = (),
     bos_token: str | None = None,
     eos_token: str | None = None,
@@ -58,7 +71,7 @@ def train(
         texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
-        pattern: a row of `subword.patterns.PATTERNS`.
+        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`.
         special_tokens: these get the last ids, in their order.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
@@ -85,16 +98,18 @@ def train(
     _check_choice("tie_rule", tie_rule, TIE_RULES)
     _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
-    patterns.get_pattern(pattern)
+    split = pattern if isinstance(pattern, SplitRegex) else Split(patterns.get_pattern(pattern).name)
     _check_size(vocab_size, specials)
     threads = thread_count(threads)
 
     stages: list[Stage] = [MatchTokens()] if specials else []
     if normalization is not None:
         stages.append(Normalize(normalization))
-    stages.append(Split(pattern))
+    stages.append(split)
     counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
-    for batch in _batches(_texts(texts, files, field, specials, whole=pattern == "none" or normalization is not None)):
+    # Where a long text may be cut is known of the rows of `PATTERNS` alone.
+    whole = isinstance(split, SplitRegex) or split.pattern == "none" or normalization is not None
+    for batch in _batches(_texts(texts, files, field, specials, whole)):
         counter.feed(batch, threads)
         if progress:
             progress("count", counter.text_bytes, None)
@@ -119,7 +134,7 @@ def train(
         "bytes": counter.text_bytes,
         "pieces": counter.total,
         "distinct_pieces": counter.distinct,
-        "pattern": pattern,
+        "pattern": split.pattern if isinstance(split, Split) else split.regex,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::normalize::Form;
-use crate::split::{pattern, Pattern};
+use crate::split::Pattern;
 use crate::unicode::check_version;
 
 /// A stage as `spec.py` describes it: its name and its settings.
@@ -13,7 +13,7 @@ pub type StageRow = Vec<String>;
 
 pub struct Pipeline {
     stages: Vec<Stage>,
-    splits: Vec<&'static Pattern>,
+    splits: Vec<Pattern>,
     pub extras: Extras,
 }
 
@@ -105,7 +105,7 @@ impl Pipeline {
         let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && row.first() != Some(&"Split") {
+            if !splits.is_empty() && !matches!(row.first(), Some(&"Split" | &"SplitRegex")) {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -118,13 +118,17 @@ impl Pipeline {
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
-                    splits.push(pattern(name)?);
+                    splits.push(Pattern::scanner(name)?);
+                }
+                ["SplitRegex", regex, syntax, allow_backtracking, version] => {
+                    check_version(version)?;
+                    splits.push(Pattern::regex(regex, syntax, allow_backtracking == "true")?);
                 }
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
             }
         }
         if splits.is_empty() {
-            splits.push(pattern("none")?);
+            splits.push(Pattern::scanner("none")?);
         }
         Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
     }
@@ -139,8 +143,9 @@ impl Pipeline {
             Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
-        let split = |pattern: &&Pattern| {
-            row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+        let split = |pattern: &Pattern| {
+            let (how, why) = pattern.plan();
+            row("split", how, &why)
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
     }
@@ -220,14 +225,14 @@ impl Pipeline {
     }
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [pattern] = self.splits[..] {
-            let (bytes, mut pos) = (&*segment.bytes, 0);
-            while pos < bytes.len() {
-                let end = (pattern.end)(bytes, pos);
+        if let [pattern] = &self.splits[..] {
+            let (mut scan, mut pos) = (pattern.scan(&segment.bytes), 0);
+            while pos < segment.bytes.len() {
+                let end = scan.end(pos);
                 visit(pos, end)?;
                 pos = end;
             }
-            return Ok(());
+            return scan.check();
         }
         split_again(&self.splits, &segment.bytes, 0, visit)
     }
@@ -238,7 +243,9 @@ impl Pipeline {
     pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
         let normalizes = self.stages.iter().any(|stage| matches!(stage, Stage::Normalize(_)));
         let unchanged = !normalizes || (text[at - 1].is_ascii() && text[at].is_ascii());
-        unchanged && self.splits.iter().any(|pattern| (pattern.cut)(text, at)) && !policy.covers(text, at)
+        // A later pattern's cut is good for the earlier ones only where they do not care what happens there.
+        let mut deciding = self.splits.iter().filter(|pattern| pattern.cut(text, at) || !pattern.ignores(text, at));
+        unchanged && deciding.next().is_some_and(|pattern| pattern.cut(text, at)) && !policy.covers(text, at)
     }
 
     /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
@@ -248,10 +255,10 @@ impl Pipeline {
         self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
     }
 
-    /// The pattern, where pieces are stretches of the original text cut by just one.
-    pub fn only_pattern(&self) -> Option<&'static Pattern> {
+    /// The scanner, where pieces are stretches of the original text cut by just that.
+    pub fn only_pattern(&self) -> Option<&Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [pattern]) => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [pattern]) if pattern.is_scanner() => Some(pattern),
             _ => None,
         }
     }
@@ -259,19 +266,19 @@ impl Pipeline {
 
 /// Splits by the first pattern, and each piece again with the others.
 fn split_again(
-    patterns: &[&Pattern],
+    patterns: &[Pattern],
     bytes: &[u8],
     base: usize,
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
-    let mut pos = 0;
+    let (mut scan, mut pos) = (pattern.scan(bytes), 0);
     while pos < bytes.len() {
-        let end = (pattern.end)(bytes, pos);
+        let end = scan.end(pos);
         split_again(rest, &bytes[pos..end], base + pos, visit)?;
         pos = end;
     }
-    Ok(())
+    scan.check()
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

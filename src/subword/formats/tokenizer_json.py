@@ -6,7 +6,8 @@ One JSON object. Read, with ids equal to that library's:
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
     normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), … and then ByteLevel
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), … and then ByteLevel (Removed and inverted is the
+                    same as Isolated where the matches leave nothing out)
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
     model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges
@@ -30,10 +31,24 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from .._core import regex_covers, same_in_both_syntaxes
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, SubwordWarning
 from ..patterns import UNICODE, get_pattern, pattern_of
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+from ..spec import (
+    BPE,
+    MAX_ID,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
@@ -144,26 +159,45 @@ def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
     prefix_space = last.get("add_prefix_space", True)
     if splits and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
-    patterns = [_read_split(step) for step in splits]
+    splitting = _read_splits(splits)
     if last.get("use_regex", True).flag():
-        patterns.append("gpt2")
-    splitting = tuple(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"])
-    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting
+        splitting.append(Split("gpt2", SPLIT_UNICODE))
+    splitting = splitting or [Split("none", SPLIT_UNICODE)]
+    return (PrefixSpace(), *splitting) if prefix_space.flag() else tuple(splitting)
+
+
+def _read_splits(steps: list[Node]) -> list[Stage]:
+    """The Splits as stages: rows of `patterns.py` where they spell such, the longest first."""
+    regexes = [_read_split(step) for step in steps]
+    stages: list[Stage] = []
+    at = 0
+    while at < len(regexes):
+        for end in range(len(regexes), at, -1):
+            row = pattern_of(regexes[at] if end == at + 1 else tuple(regexes[at:end]))
+            # {1,3}+ repeats in Oniguruma, so that what tiktoken publishes is not the same here.
+            if row is not None and not any(re.search(r"[0-9]\}\+", regex) for regex in regexes[at:end]):
+                stages.append(Split(row.name, SPLIT_UNICODE))
+                at = end
+                break
+        else:
+            stages.append(SplitRegex(regexes[at], "oniguruma", unicode=SPLIT_UNICODE))
+            at += 1
+    return stages
 
 
 def _read_split(step: Node) -> str:
-    """The name of the pattern of a Split."""
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    """The expression of a Split, of which every match and all between them is a piece."""
     regex = step["pattern"]["Regex"]
-    row = pattern_of(regex.text())
-    if row is None:
-        raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
-    if re.search(r"[0-9]\}\+", regex.value):
-        raise regex.error(
-            f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
-            f"for that, write {json.dumps(row.plain)}"
-        )
-    return row.name
+    try:
+        covers = regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
+    except SubwordValueError as error:
+        if pattern_of(regex.text()) is None:
+            raise regex.error(str(error)) from None
+        covers = True
+    if covers and (step["behavior"].value, step.get("invert").value) == ("Removed", True):
+        return regex.text()  # nothing is there to be removed
+    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    return regex.text()
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -430,13 +464,14 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    places = [order.index(stage if isinstance(stage, MatchTokens) else type(stage)) for stage in spec.stages]
+    kinds = [Split if isinstance(stage, SplitRegex) else type(stage) for stage in spec.stages]
+    places = [order.index(stage if kind is MatchTokens else kind) for stage, kind in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        known = {Normalize: NORMALIZER_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
-        if isinstance(stage, (Normalize, Split)) and stage.unicode != known:
+        known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
+        if isinstance(stage, (Normalize, Split, SplitRegex)) and stage.unicode != known:
             _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
@@ -528,17 +563,25 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
-    rows = [get_pattern(stage.pattern) for stage in spec.stages if isinstance(stage, Split)]
-    rows = [row for row in rows if row.name != "none"]
-    prefix_space, built_in = PrefixSpace() in spec.stages, [row.name for row in rows] == ["gpt2"]
-    if built_in or not rows:
+    regexes = [regex for stage in spec.stages for regex in _regexes(stage)]
+    prefix_space, built_in = PrefixSpace() in spec.stages, regexes == list(get_pattern("gpt2").steps)
+    if built_in or not regexes:
         return _byte_level(prefix_space, use_regex=built_in)
     if prefix_space:
-        _refuse(f"a space in front of the text together with the split pattern {rows[0].name!r}")
+        _refuse(f"a space in front of the text together with the split pattern {regexes[0]!r}")
     splits = [
-        {"type": "Split", "pattern": {"Regex": row.plain}, "behavior": "Isolated", "invert": False} for row in rows
+        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False} for regex in regexes
     ]
     return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(use_regex=False)]}
+
+
+def _regexes(stage: Stage) -> Sequence[str]:
+    """The expressions of a stage, as tokenizers reads them; none where it does not split."""
+    if isinstance(stage, SplitRegex):
+        if stage.syntax != "oniguruma" and not same_in_both_syntaxes(stage.regex):
+            _refuse(f"the split pattern {stage.regex!r}, which says something else in Oniguruma's syntax")
+        return [stage.regex]
+    return get_pattern(stage.pattern).steps if isinstance(stage, Split) and stage.pattern != "none" else []
 
 
 def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:
