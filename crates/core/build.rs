@@ -30,7 +30,8 @@ const PROPERTIES: &str = "White_Space Alphabetic Uppercase Lowercase Any ASCII A
      Emoji_Presentation Extended_Pictographic Ideographic ID_Start ID_Continue XID_Start XID_Continue Dash \
      Default_Ignorable_Code_Point Grapheme_Extend Variation_Selector";
 
-const SCRIPTS: &str = "Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali \
+const SCRIPTS: &str =
+    "Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali \
      Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham \
      Cherokee Chorasmian Common Coptic Cuneiform Cypriot Cypro_Minoan Cyrillic Deseret Devanagari Dives_Akuru Dogra \
      Duployan Egyptian_Hieroglyphs Elbasan Elymaic Ethiopic Garay Georgian Glagolitic Gothic Grantha Greek Gujarati \

@@ -41,14 +41,17 @@ class Pattern:
     regex: str | tuple[str, ...]
     origin: str
     users: str
-    plain: str | tuple[str, ...] = ()
+    plain: str | tuple[str, ...] = ""
     aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.plain:
+            object.__setattr__(self, "plain", self.regex)
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The plain expressions, one after the other."""
-        plain = self.plain or self.regex
-        return (plain,) if isinstance(plain, str) else plain
+        return (self.plain,) if isinstance(self.plain, str) else self.plain
 
 
 def _joined(*alternatives: str) -> str:
@@ -211,6 +214,7 @@ PATTERNS: dict[str, Pattern] = {
         Pattern(
             name="none",
             regex=r"(?s:.+)",
+            plain=r"[\s\S]+",
             origin="no splitting: the whole text is one piece",
             users="textbook BPE",
         ),
@@ -239,12 +243,10 @@ def scanner_of(plain: str) -> str | None:
     return _SCANNERS.get(plain)
 
 
-def pattern_of(regex: str | tuple[str, ...]) -> Pattern | None:
-    """The row that an expression found in a file spells, or that several in a row do; None if there is none."""
-    for row in PATTERNS.values():
-        if regex in (row.regex, row.plain, *row.aliases):
-            return row
-    return None
+def pattern_of(*regexes: str) -> Pattern | None:
+    """The first row that an expression found in a file spells, or that several in a row do; None if there is none."""
+    spelled = regexes[0] if len(regexes) == 1 else regexes
+    return next((row for row in PATTERNS.values() if spelled in (row.regex, row.plain, *row.aliases)), None)
 
 
 # ======================== the expressions themselves, in plain Python ========================

@@ -98,7 +98,7 @@ def train(
     _check_choice("tie_rule", tie_rule, TIE_RULES)
     _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
-    split = pattern if isinstance(pattern, SplitRegex) else Split(patterns.get_pattern(pattern).name)
+    split = pattern if isinstance(pattern, SplitRegex) else Split(_first_name(pattern))
     _check_size(vocab_size, specials)
     threads = thread_count(threads)
 
@@ -146,6 +146,12 @@ def train(
             stacklevel=2,
         )
     return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
+
+
+def _first_name(pattern: str) -> str:
+    """The name of the first row with the same expressions, so that one way of splitting has one fingerprint."""
+    steps = patterns.get_pattern(pattern).steps
+    return next(row.name for row in patterns.PATTERNS.values() if row.steps == steps)
 
 
 def _bpe_spec(

@@ -34,7 +34,7 @@ import numpy as np
 from .._core import regex_covers, same_in_both_syntaxes
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, SubwordWarning
-from ..patterns import UNICODE, get_pattern, pattern_of
+from ..patterns import UNICODE, Pattern, get_pattern, pattern_of
 from ..spec import (
     BPE,
     MAX_ID,
@@ -173,9 +173,8 @@ def _read_splits(steps: list[Node]) -> list[Stage]:
     at = 0
     while at < len(regexes):
         for end in range(len(regexes), at, -1):
-            row = pattern_of(regexes[at] if end == at + 1 else tuple(regexes[at:end]))
-            # {1,3}+ repeats in Oniguruma, so that what tiktoken publishes is not the same here.
-            if row is not None and not any(re.search(r"[0-9]\}\+", regex) for regex in regexes[at:end]):
+            row = _row_of(*regexes[at:end])
+            if row is not None:
                 stages.append(Split(row.name, SPLIT_UNICODE))
                 at = end
                 break
@@ -191,13 +190,18 @@ def _read_split(step: Node) -> str:
     try:
         covers = regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
     except SubwordValueError as error:
-        if pattern_of(regex.text()) is None:
+        if _row_of(regex.text()) is None:
             raise regex.error(str(error)) from None
         covers = True
     if covers and (step["behavior"].value, step.get("invert").value) == ("Removed", True):
         return regex.text()  # nothing is there to be removed
     _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
     return regex.text()
+
+
+def _row_of(*regexes: str) -> Pattern | None:
+    """The row that Splits spell. `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be none here."""
+    return None if any(re.search(r"[0-9]\}\+", regex) for regex in regexes) else pattern_of(*regexes)
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -568,7 +572,8 @@ def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
     if built_in or not regexes:
         return _byte_level(prefix_space, use_regex=built_in)
     if prefix_space:
-        _refuse(f"a space in front of the text together with the split pattern {regexes[0]!r}")
+        split = next(stage for stage in spec.stages if _regexes(stage))
+        _refuse(f"a space in front of the text together with {split!r}")
     splits = [
         {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False} for regex in regexes
     ]

@@ -60,10 +60,9 @@ impl Pattern {
     /// How it runs, and why that is right.
     pub fn plan(&self) -> (String, String) {
         match &self.0 {
-            Kind::Scanner(scanner) => (
-                format!("scanner {}", scanner.name),
-                "a forward scan that equals the regular expression".to_owned(),
-            ),
+            Kind::Scanner(scanner) => {
+                (format!("scanner {}", scanner.name), "a forward scan that equals the regular expression".to_owned())
+            }
             Kind::Regex(regex) => regex.plan(),
         }
     }

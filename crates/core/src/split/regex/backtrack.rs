@@ -1,7 +1,7 @@
 //! The fallback for what has no linear way: a backtracking matcher that counts its steps and gives up.
 
 use super::classes::{has, ClassBits, Classes};
-use super::linear::{is_nullable, Obstacle};
+use super::linear::{is_nullable, Obstacle, REPEATED_NOTHING};
 use super::parse::{Greed, Node};
 use crate::unicode::class_before;
 
@@ -37,6 +37,8 @@ enum Op {
 
 /// Larger programs are refused.
 const MAX_OPS: usize = 20_000;
+/// So many ways are kept open at most, so that memory has a limit too.
+const MAX_WAYS: usize = 1 << 22;
 /// Longer look-behinds are refused.
 const MAX_BEHIND: u32 = 255;
 
@@ -50,7 +52,7 @@ pub fn budget(len: usize) -> usize {
     10_000 + 100 * len
 }
 
-/// The steps were not enough.
+/// The steps, or the ways that can be kept open, were not enough.
 pub struct Exhausted;
 
 impl Backtracker {
@@ -101,7 +103,9 @@ impl Backtracker {
                 let node = Box::new(Node::Repeat { node: node.clone(), min: *min, max: *max, greed, at: *at });
                 self.add(&Node::Atomic { node, at: *at })?;
             }
-            Node::Repeat { node, min, max, greed, at } => self.add_repeat(node, *min, *max, *greed == Greed::Lazy, *at)?,
+            Node::Repeat { node, min, max, greed, at } => {
+                self.add_repeat(node, *min, *max, *greed == Greed::Lazy, *at)?
+            }
             Node::Atomic { node, .. } => self.add_apart(node, |end| Op::Atomic { end })?,
             Node::Look { node, behind: false, negated, .. } => {
                 self.add_apart(node, |end| Op::Look { negated: *negated, end })?;
@@ -123,11 +127,11 @@ impl Backtracker {
 
     fn add_repeat(&mut self, node: &Node, min: u32, max: Option<u32>, lazy: bool, at: usize) -> Result<(), Obstacle> {
         let ordered = |on, out| if lazy { Op::Split(out, on) } else { Op::Split(on, out) };
+        if max != Some(1) && is_nullable(node) {
+            return Err(Obstacle { at, what: REPEATED_NOTHING });
+        }
         (0..min).try_for_each(|_| self.add(node))?;
         let Some(max) = max else {
-            if is_nullable(node) {
-                return Err(Obstacle { at, what: "an endless repeat of what can match nothing" });
-            }
             let split = self.push(Op::Split(0, 0))?;
             self.add(node)?;
             let end = self.push(Op::Jump(split))? + 1;
@@ -184,6 +188,9 @@ impl Run<'_> {
                     has(bits, class).then_some((pc + 1, pos))
                 }
                 Op::Split(first, second) => {
+                    if self.stack.len() == MAX_WAYS {
+                        return Err(Exhausted);
+                    }
                     self.stack.push((second, pos));
                     Some((first, pos))
                 }

@@ -10,8 +10,10 @@ use super::classes::{has, Classes};
 use super::nfa::{Nfa, State, StateId};
 use crate::hash::IntMap;
 
-/// Larger tables are refused.
+/// Larger tables are refused,
 const MAX_STEPS: usize = 1 << 20;
+/// and those that take more to make: so many states of the nondeterministic automaton are visited.
+const MAX_VISITS: usize = 1 << 26;
 
 /// A row of steps a state, in one table: for each class, and for the end of the text, `next row << 1 | ends here`.
 /// Row 0 is that of the state from which nothing matches.
@@ -26,7 +28,7 @@ impl Dfa {
     /// None if the table would be too large.
     pub fn new(nfa: &Nfa, classes: Classes) -> Option<Self> {
         let width = classes.len() + 1;
-        let mut builder = Builder { nfa, seen: vec![0; nfa.states.len()], round: 0 };
+        let mut builder = Builder { nfa, seen: vec![0; nfa.states.len()], round: 0, visits: 0 };
         let mut ids: HashMap<Vec<StateId>, u32> = HashMap::from([(Vec::new(), 0)]);
         let start = builder.expanded([nfa.start]);
         ids.insert(start.clone(), 1);
@@ -41,14 +43,14 @@ impl Dfa {
                 });
                 steps.push(row << 1 | u32::from(ends));
             }
-            if lists.len() * width > MAX_STEPS {
+            if lists.len() * width > MAX_STEPS || builder.visits > MAX_VISITS {
                 return None;
             }
         }
         let mut dfa = Self { classes, width, steps, start: 1 };
         dfa.trim();
         for step in &mut dfa.steps {
-            *step = (*step >> 1) * width as u32 * 2 | *step & 1;
+            *step = ((*step >> 1) * width as u32) << 1 | (*step & 1);
         }
         dfa.start *= width as u32;
         Some(dfa)
@@ -61,13 +63,11 @@ impl Dfa {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); rows];
         let mut useful = vec![false; rows];
         let mut todo = Vec::new();
-        for row in 0..rows {
-            for step in &self.steps[row * width..(row + 1) * width] {
-                before[(step >> 1) as usize].push(row as u32);
-                if step & 1 == 1 && !useful[row] {
-                    useful[row] = true;
-                    todo.push(row);
-                }
+        for (row, steps) in self.steps.chunks(width).enumerate() {
+            steps.iter().for_each(|step| before[(step >> 1) as usize].push(row as u32));
+            if steps.iter().any(|step| step & 1 == 1) {
+                useful[row] = true;
+                todo.push(row);
             }
         }
         while let Some(row) = todo.pop() {
@@ -272,6 +272,7 @@ struct Builder<'a> {
     /// The round in which a state was last met.
     seen: Vec<u32>,
     round: u32,
+    visits: usize,
 }
 
 impl Builder<'_> {
@@ -282,6 +283,7 @@ impl Builder<'_> {
         for state in states {
             let mut todo = vec![state];
             while let Some(id) = todo.pop() {
+                self.visits += 1;
                 if std::mem::replace(&mut self.seen[id as usize], self.round) == self.round {
                     continue;
                 }
@@ -304,6 +306,7 @@ impl Builder<'_> {
         let (mut after, mut ends) = (Vec::new(), false);
         let mut todo: Vec<StateId> = list.iter().rev().copied().collect();
         while let Some(id) = todo.pop() {
+            self.visits += 1;
             if std::mem::replace(&mut self.seen[id as usize], self.round) == self.round {
                 continue;
             }

@@ -14,6 +14,9 @@ pub struct Obstacle {
     pub what: &'static str,
 }
 
+/// Engines differ in which rounds they count.
+pub const REPEATED_NOTHING: &str = "a repeat of what can match nothing";
+
 pub fn linear(node: &Node) -> Result<Node, Obstacle> {
     lower(node, &Rest { starts: Set::all(), always: true }, None)
 }
@@ -46,7 +49,9 @@ fn lower(node: &Node, rest: &Rest, before: Option<&Set>) -> Result<Node, Obstacl
             }
             Ok(Node::cat(lowered))
         }
-        Node::Alt(nodes) => Ok(Node::alt(nodes.iter().map(|node| lower(node, rest, before)).collect::<Result<_, _>>()?)),
+        Node::Alt(nodes) => {
+            Ok(Node::alt(nodes.iter().map(|node| lower(node, rest, before)).collect::<Result<_, _>>()?))
+        }
         Node::Repeat { node, min, max, greed, at } => {
             let again = if *max == Some(1) { rest.clone() } else { repeated(node, *min, rest) };
             let before = match (before.cloned(), last(node, before.cloned())) {
@@ -55,8 +60,8 @@ fn lower(node: &Node, rest: &Rest, before: Option<&Set>) -> Result<Node, Obstacl
                 _ => None,
             };
             let body = lower(node, &again, before.as_ref())?;
-            if max.is_none() && is_nullable(&body) {
-                return obstacle(*at, "an endless repeat of what can match nothing");
+            if *max != Some(1) && is_nullable(&body) {
+                return obstacle(*at, REPEATED_NOTHING);
             }
             let greed = match greed {
                 Greed::Possessive if gives_back(&body, rest) => {
@@ -74,7 +79,11 @@ fn lower(node: &Node, rest: &Rest, before: Option<&Set>) -> Result<Node, Obstacl
                 Node::Repeat { node, greed: Greed::Greedy, .. } => !gives_back(node, rest),
                 _ => rest.always,
             };
-            if redundant { Ok(body) } else { obstacle(*at, "an atomic group that may change what follows") }
+            if redundant {
+                Ok(body)
+            } else {
+                obstacle(*at, "an atomic group that may change what follows")
+            }
         }
         Node::Look { node, behind: false, negated, at } => match one_character(node) {
             Some((set, end)) if *negated => Ok(Node::Next { set: set.negated(), end: !end }),
@@ -141,7 +150,11 @@ fn last(node: &Node, before: Option<Set>) -> Option<Set> {
             .unwrap_or_default(),
         Node::Repeat { node, min, .. } => {
             let once = last(node, before.clone())?;
-            if *min > 0 { Some(once) } else { Some(before?.union(&once)) }
+            if *min > 0 {
+                Some(once)
+            } else {
+                Some(before?.union(&once))
+            }
         }
         Node::Atomic { node, .. } => last(node, before),
         _ => before,

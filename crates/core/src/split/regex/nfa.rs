@@ -7,9 +7,15 @@ pub type StateId = u32;
 
 pub enum State {
     /// A character of these classes, then on.
-    Char { classes: ClassBits, next: StateId },
+    Char {
+        classes: ClassBits,
+        next: StateId,
+    },
     /// On, if the next character is of these classes.
-    Next { classes: ClassBits, next: StateId },
+    Next {
+        classes: ClassBits,
+        next: StateId,
+    },
     /// On to each, the first preferred.
     Split(Vec<StateId>),
     Match,

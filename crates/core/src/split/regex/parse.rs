@@ -457,7 +457,9 @@ impl Parser<'_> {
     /// A class that no `-` follows, unless that stands at the end.
     fn alone(&self, set: Set, at: usize) -> Result<Set> {
         match (self.peek(), self.chars.get(self.at + 1)) {
-            (Some('-'), Some(&c)) if c != ']' => Err(self.refuse(at, "a range from a class (write \\- for the character)")),
+            (Some('-'), Some(&c)) if c != ']' => {
+                Err(self.refuse(at, "a range from a class (write \\- for the character)"))
+            }
             _ => Ok(set),
         }
     }
@@ -594,7 +596,10 @@ impl Parser<'_> {
             }
             name
         } else {
-            self.next().filter(|c| c.is_ascii_alphabetic() && !self.is_oniguruma()).map(String::from).unwrap_or_default()
+            self.next()
+                .filter(|c| c.is_ascii_alphabetic() && !self.is_oniguruma())
+                .map(String::from)
+                .unwrap_or_default()
         };
         let mut wanted = name.as_str();
         if self.is_oniguruma() {
