@@ -425,7 +425,7 @@ REFUSED: dict[str, tuple[Spec, str]] = {
     "order of stages": (Spec((Split("gpt2"), Normalize("NFC")), bpe()), "the stages Split.* in this order"),
     "matching twice": (Spec((MatchTokens(), MatchTokens(), Split("gpt2")), bpe()), "the stages .* in this order"),
     "token no stage takes": (Spec((Split("gpt2"),), bpe(), (END,)), r"'<\|end\|>' \(id 260\) that no stage takes"),
-    "prefix space": (spec_of(stages=(PrefixSpace(), Split("o200k"))), "a space in front of the text .* 'o200k'"),
+    "prefix space": (spec_of(stages=(PrefixSpace(), Split("o200k"))), "a space in front of the text .*'o200k'"),
     "missing byte": (
         spec_of(model=BPE(Vocab.of((bytes([byte]), byte) for byte in range(256) if byte != 65))),
         "without tokens for the bytes b'A'",

@@ -22,7 +22,7 @@ UNICODE = "16.0"
 """The Unicode version of `\\p{L}`, `\\p{N}`, `\\s` … in tiktoken 0.14 and HF tokenizers 0.23."""
 
 SYNTAXES = ("tiktoken", "oniguruma")
-"""How an expression is written: as for tiktoken (fancy-regex), or as for HF tokenizers (Oniguruma, in Ruby's syntax)."""
+"""How an expression is written: for tiktoken (fancy-regex), or for HF tokenizers (Oniguruma, in Ruby's syntax)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,9 +336,7 @@ def _compiled(regex: str, syntax: str) -> re.Pattern[str]:
         raise refuse(f"re says {error}") from None
 
 
-def _class(
-    regex: str, start: int, ruby: bool, refuse: Callable[[str], SubwordValueError]
-) -> tuple[_Ranges, int]:
+def _class(regex: str, start: int, ruby: bool, refuse: Callable[[str], SubwordValueError]) -> tuple[_Ranges, int]:
     """The ranges of the class whose `[` stands at `start`, and where it ends."""
     negated = regex.startswith("[^", start)
     at = start + 1 + negated

@@ -469,7 +469,9 @@ def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
     kinds = [Split if isinstance(stage, SplitRegex) else type(stage) for stage in spec.stages]
-    places = [order.index(stage if kind is MatchTokens else kind) for stage, kind in zip(spec.stages, kinds, strict=True)]
+    places = [
+        order.index(stage if kind is MatchTokens else kind) for stage, kind in zip(spec.stages, kinds, strict=True)
+    ]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")

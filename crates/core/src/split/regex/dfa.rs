@@ -11,9 +11,9 @@ use super::nfa::{Nfa, State, StateId};
 use crate::hash::IntMap;
 
 /// Larger tables are refused,
-const MAX_STEPS: usize = 1 << 20;
+const MAX_STEPS: usize = 1 << 18;
 /// and those that take more to make: so many states of the nondeterministic automaton are visited.
-const MAX_VISITS: usize = 1 << 26;
+const MAX_VISITS: usize = 1 << 24;
 
 /// A row of steps a state, in one table: for each class, and for the end of the text, `next row << 1 | ends here`.
 /// Row 0 is that of the state from which nothing matches.
@@ -245,7 +245,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Texts are shorter than 2^40 bytes (`MAX_TEXT`), rows fewer than 2^20.
+    /// Texts are shorter than 2^40 bytes (`MAX_TEXT`), rows numbers below 2^18.
     fn key(row: u32, pos: usize) -> u64 {
         u64::from(row) << 40 | pos as u64
     }
