@@ -112,6 +112,8 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no out": (2, "train text.txt -v 300", "--out"),
     "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
     "too small": (1, "train text.txt -v 100 -o new.json", "256"),
+    "two patterns": (2, "train text.txt -v 300 -o new.json --pattern gpt2 --regex a", "not both"),
+    "bad regex": (1, "train text.txt -v 300 -o new.json --regex a(b", "a ( without its )"),
     "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
     "no such tie rule": (2, "train text.txt -v 300 -o new.json --tie-rule coin", "smallest-ids"),
     "no such format": (2, "train text.txt -v 300 -o new.xyz", ".json"),
@@ -203,6 +205,15 @@ def test_train_reports(home: Path) -> None:
     assert report["merges"] == report["vocab_size"] - 256
     assert report["bytes"] == (home / "text.txt").stat().st_size
     assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_train_with_an_expression_of_ones_own(home: Path, tmp_path: Path) -> None:
+    regex = r"\p{L}+|[^\p{L}]"
+    done = run("train", "text.txt", "-v", "300", "-o", tmp_path / "own.json", "--regex", regex, "--json", cwd=home)
+    assert json.loads(done.stdout)["pattern"] == regex
+    card = json.loads(run("info", tmp_path / "own.json", "--json").stdout)
+    assert card["pattern"] == {"": [regex]}
+    assert card["stages"][-1]["syntax"] == "oniguruma"
 
 
 def test_train_reads_everything_alike(home: Path, tmp_path: Path) -> None:

@@ -77,6 +77,31 @@ def test_random_expressions(allow: bool, seed: int) -> None:
     assert all(allow and "budget of steps" in error for error in given_up)
 
 
+def test_random_expressions_give_the_ids_of_tiktoken() -> None:
+    """Its regular expression engine shows its pieces only in ids: so every two and some four bytes are a token."""
+    tiktoken = pytest.importorskip("tiktoken")
+    alphabet = [bytes([byte]) for byte in sorted(set(ALPHABET.encode()))]
+    pairs = [first + second for first in alphabet for second in alphabet]
+    fours = [first + second for first in pairs for second in pairs][::7]
+    ranks = {piece: rank for rank, piece in enumerate([*(bytes([byte]) for byte in range(256)), *pairs, *fours])}
+    model = BPE(Vocab.of(ranks.items()), priority="rank", ignore_merges=True)
+    rng = random.Random(9)
+    asked = 0
+    while asked < 200:
+        text = "|".join(expression(rng, []) for _ in range(rng.randint(1, 3))) + "|(?s:.)"
+        try:
+            if not _core.regex_covers(text, "tiktoken", False):
+                continue  # it panics at matches of nothing
+        except SubwordValueError:
+            continue
+        asked += 1
+        ours = subword.Tokenizer(Spec((SplitRegex(text),), model))
+        theirs = tiktoken.Encoding("random", pat_str=text, mergeable_ranks=ranks, special_tokens={})
+        for _ in range(10):
+            sample = "".join(rng.choices(ALPHABET, k=rng.randint(1, 14)))
+            assert ours.encode_ordinary(sample) == theirs.encode_ordinary(sample), (text, sample)
+
+
 @pytest.mark.parametrize("syntax", patterns.SYNTAXES)
 def test_the_reference_engine_runs_it_too(syntax: Any) -> None:
     expressions = [
