@@ -106,7 +106,8 @@ impl Pattern {
     }
 
     /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
-    /// None where it is p itself (but for the first and last few p, which are left to `end`).
+    /// None where it is p itself (but for the first and last few p, which are left to `end`). Places inside a character
+    /// have `start`.
     pub fn prefix_ends(&self, text: &[u8], start: usize, end: usize) -> Option<Vec<usize>> {
         match &self.0 {
             Kind::Scanner(scanner) => scanner.prefix_ends.map(|ends| ends(text, start, end)),
