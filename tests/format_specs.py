@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from subword.byte_alphabet import GPT2_BYTE_ORDER
 from subword.errors import SubwordValueError, SubwordWarning
 from subword.formats import tokenizer_json
-from subword.patterns import DIGITS, PATTERNS
+from subword.patterns import DIGITS, PATTERNS, digits_and_rest, pattern_of
 from subword.spec import (
     BPE,
     Digits,
@@ -30,6 +30,9 @@ from subword.spec import (
 )
 
 # ======================== specs to save ========================
+
+# Of rows with the same expressions, tokenizer.json gives back the first.
+NAMES = sorted(name for name, row in PATTERNS.items() if pattern_of(*row.steps) is row and not digits_and_rest(row))
 
 MERGES = [(b"t", b"h"), (b"th", b"e"), (b" ", b"the"), (b"\n", b"\n")]
 
@@ -119,7 +122,7 @@ def specs(draw: st.DrawFn) -> Spec:
     forms = draw(st.lists(st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), max_size=2))
     prefix_space = [PrefixSpace()] if draw(st.integers(0, 3)) == 0 else []
     digits = draw(st.none() | st.builds(Digits, st.sampled_from(sorted(DIGITS)), st.sampled_from(["16.0", "17.0"])))
-    splitting = [*([digits] if digits else []), Split(draw(st.sampled_from(sorted(PATTERNS))))]
+    splitting = [*([digits] if digits else []), Split(draw(st.sampled_from(NAMES)))]
     return spec_of(
         *extra,
         model=model,

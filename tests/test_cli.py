@@ -115,6 +115,8 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no out": (2, "train text.txt -v 300", "--out"),
     "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
     "too small": (1, "train text.txt -v 100 -o new.json", "256"),
+    "two patterns": (2, "train text.txt -v 300 -o new.json --pattern gpt2 --regex a", "not both"),
+    "bad regex": (1, "train text.txt -v 300 -o new.json --regex a(b", "a ( without its )"),
     "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
     "no such digits": (2, "train text.txt -v 300 -o new.json --digits two", "three-right"),
     "no such tie rule": (2, "train text.txt -v 300 -o new.json --tie-rule coin", "smallest-ids"),
@@ -234,6 +236,15 @@ def test_train_takes_the_grouping_of_digits(home: Path) -> None:
     trained = subword.load(home / "digits.subword")
     assert trained.spec.stages == (subword.Digits("three-right"), subword.Split("cl100k"))
     assert trained == subword.train(files=[home / "text.txt"], vocab_size=300, pattern="cl100k", digits="three-right")
+
+
+def test_train_with_an_expression_of_ones_own(home: Path, tmp_path: Path) -> None:
+    regex = r"\p{L}+|[^\p{L}]"
+    done = run("train", "text.txt", "-v", "300", "-o", tmp_path / "own.json", "--regex", regex, "--json", cwd=home)
+    assert json.loads(done.stdout)["pattern"] == regex
+    card = json.loads(run("info", tmp_path / "own.json", "--json").stdout)
+    assert card["pattern"] == {"": [regex]}
+    assert card["stages"][-1]["syntax"] == "oniguruma"
 
 
 def test_train_reads_everything_alike(home: Path, tmp_path: Path) -> None:

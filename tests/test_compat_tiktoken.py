@@ -211,7 +211,8 @@ def test_errors(case: str) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"pat_str": "[a-z]+"}, r"unknown split pattern '\[a-z\]\+'"),
+        ({"pat_str": "[a-z]+"}, r"'\[a-z\]\+' leaves out some text"),
+        ({"pat_str": r"(?<=a)b|[\s\S]"}, "no linear way"),
         ({"special_tokens": {"<|x|>": 97}}, r"Encoding 'toy': the special token '<\|x\|>' cannot have the id 97"),
         ({"special_tokens": {"": 300}}, "is not a string that text can spell"),
         ({"mergeable_ranks": {b"a": 0}}, r"Encoding 'toy': no token for the bytes b'\\x00"),
@@ -225,6 +226,13 @@ def test_encodings_that_could_not_work(more: dict[str, Any], message: str) -> No
     arguments = {"pat_str": PATTERNS["cl100k"].regex, "mergeable_ranks": toy_ranks(), "special_tokens": special}
     with pytest.raises(ValueError, match=message):
         ours.Encoding("toy", **(arguments | more))
+
+
+@pytest.mark.parametrize("pat_str", [r"\p{L}{1,2}|\p{N}+|[^\p{L}\p{N}]", r" ?[a-z]++|\s+(?!\S)|(?s:.)"])
+def test_patterns_of_ones_own(pat_str: str) -> None:
+    theirs, mine = pair_of(pat_str=pat_str)
+    for text in TEXTS.values():
+        assert mine.encode_ordinary(text) == theirs.encode_ordinary(text)
 
 
 def test_explicit_n_vocab() -> None:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Refused today is fine, refused tomorrow is not: these must load.
-MUST_LOAD = {"claude2", "gpt2", "gpt_neox", "modernbert"}
+MUST_LOAD = {"claude2", "deepseek_v3", "gpt2", "gpt_neox", "llama3", "modernbert", "qwen3"}
 
 # The pattern that tiktoken has for each vocabulary; a file of ranks does not say.
 RANK_PATTERNS = {"r50k_base": "gpt2", "p50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}

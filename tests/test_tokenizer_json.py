@@ -25,6 +25,7 @@ from subword.spec import (
     PrefixSpace,
     Spec,
     Split,
+    SplitRegex,
     Stage,
     Template,
     Vocab,
@@ -97,9 +98,10 @@ def read_document(root: Any) -> Spec:
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
-def split_by(regex: str, **more: Any) -> dict[str, Any]:
-    step = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False, **more}
-    return {"type": "Sequence", "pretokenizers": [step, BYTE_LEVEL]}
+def split_by(*regexes: str, **more: Any) -> dict[str, Any]:
+    fixed = {"behavior": "Isolated", "invert": False, **more}
+    steps = [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in regexes]
+    return {"type": "Sequence", "pretokenizers": [*steps, BYTE_LEVEL]}
 
 
 DIGITS_STEP = {"type": "Digits", "individual_digits": True}
@@ -124,6 +126,15 @@ DIGITS_STEP = {"type": "Digits", "individual_digits": True}
         ([("pre_tokenizer.use_regex", False)], (MatchTokens(), Split("none"))),
         ([("pre_tokenizer", split_by(PATTERNS["o200k"].plain))], (MatchTokens(), Split("o200k"))),
         ([("pre_tokenizer", split_by(PATTERNS["gpt2"].regex))], (MatchTokens(), Split("gpt2"))),
+        ([("pre_tokenizer", split_by(r"\w+"))], (MatchTokens(), SplitRegex(r"\w+", "oniguruma"))),
+        (
+            [("pre_tokenizer", split_by(PATTERNS["o200k"].plain, behavior="Removed", invert=True))],
+            (MatchTokens(), Split("o200k")),
+        ),
+        (
+            [("pre_tokenizer", split_by(*PATTERNS["deepseek-v3"].plain, r"a+", PATTERNS["qwen2"].plain))],
+            (MatchTokens(), Split("deepseek-v3"), SplitRegex("a+", "oniguruma"), Split("qwen2")),
+        ),
         (
             [("pre_tokenizer", split_by(PATTERNS["cl100k"].plain)), ("pre_tokenizer.pretokenizers.1.use_regex", True)],
             (MatchTokens(), Split("cl100k"), Split("gpt2")),
@@ -286,11 +297,22 @@ BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
         ],
         r"pretokenizers\[1\].add_prefix_space: a space in front of every piece",
     ),
-    "unknown pattern": (
-        [("pre_tokenizer", split_by(r"\w+"))],
-        r"pretokenizers\[0\].pattern.Regex: .*not one that subword",
+    "damaged pattern": (
+        [("pre_tokenizer", split_by(r"(\w+"))],
+        r"pretokenizers\[0\].pattern.Regex: .*at character 0, a \( without its \)",
     ),
-    "possessive repeat": ([("pre_tokenizer", split_by(PATTERNS["cl100k"].regex))], r"`\{1,3\}\+` repeats"),
+    "pattern that backtracks": (
+        [("pre_tokenizer", split_by(r"a|(?<=b) +"))],
+        r"pretokenizers\[0\].pattern.Regex: .*at character 2, a look behind has no linear way",
+    ),
+    "possessive repeat": (
+        [("pre_tokenizer", split_by(PATTERNS["cl100k"].regex))],
+        "a possessive repeat that may change what follows",
+    ),
+    "removed and inverted": (
+        [("pre_tokenizer", split_by(r"\w+|[^\w\s]+", behavior="Removed", invert=True))],
+        "behavior: 'Removed' is not supported",
+    ),
     "behaviour": (
         [("pre_tokenizer", split_by(PATTERNS["o200k"].plain, behavior="Removed"))],
         "behavior: 'Removed' is not",

@@ -18,15 +18,16 @@ import texts
 from format_specs import WITH_END, bpe, result_or_error, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts import TEXTS
 
 import subword
-from subword import formats
+from subword import Tokenizer, formats
 from subword.bpe import reference
 from subword.byte_alphabet import GPT2_BYTE_ORDER, to_alphabet
 from subword.errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
 from subword.formats import known, minbpe, rank_merges, tiktoken, vocab_merges
 from subword.formats.bare import Input
-from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, Spec, Split, Template, Vocab
+from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, Spec, Split, SplitRegex, Template, Vocab
 
 # ======================== specs, and how they come back ========================
 
@@ -180,6 +181,22 @@ def test_tokenizers_reads_ours(spec: Spec, seed: int, tmp_path_factory: pytest.T
 
 @given(spec=ordered_specs(), seed=st.integers(0, 2**32))
 @settings(max_examples=100, deadline=None)
+def test_the_pattern_that_minbpe_has_for_gpt4() -> None:
+    regex = (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+    )
+    data = f"minbpe v1\n{regex}\n0\n97 97\n256 97\n".encode()
+    spec = minbpe.read(data, "x")
+    assert spec.stages == (SplitRegex(regex),)
+    assert minbpe.write(spec) == data
+    tok = Tokenizer(spec)
+    regex_module = pytest.importorskip("regex")
+    for text in [*TEXTS.values(), "aaa's  aa\n  aa'S 1234\n  "]:
+        data = text.encode("utf-8", "replace")
+        spans = tok._engine.split(data, tok._engine.default_policy)
+        assert [data[start:end].decode() for start, end in spans] == regex_module.findall(regex, data.decode())
+
+
 def test_minbpe_reads_ours(spec: Spec, seed: int) -> None:
     """As minbpe's `load` reads: lines split at white space, merges numbered from 256 on."""
     data = quietly(result_or_error, minbpe.write, spec)

@@ -12,7 +12,19 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
-from .spec import BPE, Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
+from .spec import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Template,
+    Vocab,
+)
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import train
 
@@ -31,6 +43,7 @@ __all__ = [
     "Spec",
     "SpecialTokenError",
     "Split",
+    "SplitRegex",
     "StreamDecoder",
     "SubwordError",
     "SubwordOSError",

@@ -16,6 +16,12 @@ __version__: str
 def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
     """First and last code point of each range of a class (`L`, `Lu`, `N`, `M`, `White_Space` …) of a profile."""
 
+def regex_covers(regex: str, syntax: str, allow_backtracking: bool) -> bool:
+    """Whether the matches of a split pattern leave nothing out of any text. Raises if it cannot run."""
+
+def same_in_both_syntaxes(regex: str) -> bool:
+    """Whether an expression says the same in tiktoken's syntax and in Oniguruma's."""
+
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 

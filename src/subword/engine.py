@@ -19,23 +19,34 @@ from .arguments import list_of
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Stage
+from .spec import Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
 
 Engine = _core.Engine
 
 
 def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
-    """Stages as the core takes them: the name, then the settings in their order, as text."""
-    return [
-        (
-            type(stage).__name__,
-            *(
-                str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else getattr(stage, name)
-                for name in stage.__dataclass_fields__
-            ),
-        )
-        for stage in stages
-    ]
+    """Stages as the core takes them: the name, then the settings in their order, as text.
+
+    A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
+    for it, or `SplitRegex`.
+    """
+    rows: list[tuple[str, ...]] = []
+    for stage in stages:
+        if isinstance(stage, Split):
+            for plain in patterns.get_pattern(stage.pattern).steps:
+                scanner = patterns.scanner_of(plain)
+                if scanner:
+                    rows.append(("Split", scanner, stage.unicode))
+                else:
+                    rows.append(_stage_row(SplitRegex(plain, "oniguruma", unicode=stage.unicode)))
+        else:
+            rows.append(_stage_row(stage))
+    return rows
+
+
+def _stage_row(stage: Stage) -> tuple[str, ...]:
+    values = (getattr(stage, name) for name in stage.__dataclass_fields__)
+    return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
 
 
 def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, bool, bool, bool]]:
@@ -161,6 +172,8 @@ class ReferenceEngine:
             return lambda segment: [prefix_space(segment)]
         if isinstance(stage, Digits):
             return lambda segment: cut(segment, patterns.split_digits(stage.grouping, segment.text, stage.unicode))
+        if isinstance(stage, SplitRegex):
+            return lambda segment: cut(segment, patterns.split_by(stage.regex, stage.syntax, segment.text))
         return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
     def check(self, data: bytes, policy: ReferencePolicy) -> None:
@@ -413,7 +426,7 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def cut(segment: Segment, pieces: list[str]) -> Iterator[Segment]:
+def cut(segment: Segment, pieces: Iterable[str]) -> Iterator[Segment]:
     at = 0
     for piece in pieces:
         yield Segment(piece, segment.spans[at : at + len(piece)])

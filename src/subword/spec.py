@@ -102,8 +102,30 @@ class Split:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Digits | Split
-STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Digits, Split)}
+@dataclass(frozen=True, slots=True)
+class SplitRegex:
+    """Cut the text into pieces with a regular expression of one's own, by the classes of the Unicode version `unicode`.
+
+    Each match is a piece, and so is what no match covers; a match of nothing is a boundary. `syntax` is that of
+    `"tiktoken"` (fancy-regex) or `"oniguruma"` (HF tokenizers), with their differences: in Oniguruma `$` also matches
+    before a newline and `{1,3}+` repeats. It runs in linear time: the regular subset, looks ahead at one character, and
+    possessive quantifiers that are proved to change nothing. Anything else needs `allow_backtracking`, and gets a
+    budget of steps (10,000 and 100 a byte), beyond which encoding fails with a `SubwordValueError`.
+    """
+
+    regex: str
+    syntax: Literal["tiktoken", "oniguruma"] = "tiktoken"
+    allow_backtracking: bool = False
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Digits | Split | SplitRegex
+STAGES: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Digits, Split, SplitRegex)
+}
 
 # ======================== vocabulary and model ========================
 

@@ -20,7 +20,7 @@ from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
-from .spec import MAX_ID, ExtraToken, MatchTokens, Spec
+from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
@@ -33,7 +33,7 @@ ALL: Literal["all"] = "all"
 def load(
     path: str | os.PathLike[str],
     *,
-    pattern: str | None = None,
+    pattern: str | SplitRegex | None = None,
     special_tokens: Mapping[str, int] | None = None,
     engine: Literal["core", "reference"] = "core",
 ) -> Tokenizer:
@@ -46,7 +46,8 @@ def load(
             with its `merges.txt`, a minbpe `.model`, or a folder with one of these. Where nothing is called so, one of
             `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this
             machine or downloaded, and checked by its SHA-256.
-        pattern: the split pattern, for a file that does not say it (`.tiktoken`, `vocab.json`) and is not a known one.
+        pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
+            `vocab.json`) and is not a known one.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
         engine: `"core"`, or `"reference"` to run it in plain Python.
 

@@ -15,7 +15,21 @@ from .arguments import choice, integer, list_of, string, thread_count, token_con
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, warn
-from .spec import BPE, MAX_ID, Digits, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
+from .spec import (
+    BPE,
+    MAX_ID,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    Packed,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
 from .tokenizer import Text, Tokenizer
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
@@ -39,7 +53,7 @@ def train(
     files: Iterable[str | os.PathLike[str]] | None = None,
     vocab_size: int,
     algorithm: Literal["bpe"] = "bpe",
-    pattern: str = "o200k",
+    pattern: str | SplitRegex = "o200k",
     digits: Literal["pattern", "one", "three-left", "three-right"] = "pattern",
     special_tokens: Iterable[str] = (),
     bos_token: str | None = None,
@@ -63,7 +77,7 @@ def train(
         texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
-        pattern: a row of `subword.patterns.PATTERNS`.
+        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
             right, so that place values line up (`1|234|567`).
@@ -95,7 +109,7 @@ def train(
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     if normalization is not None:
         choice("normalization", normalization, NORMALIZATIONS)
-    patterns.get_pattern(pattern)
+    splitting = _splitting(pattern, digits)
     string("field", field)
     vocab_size = _size(vocab_size, specials)
     threads = thread_count(threads)
@@ -105,11 +119,11 @@ def train(
     stages: list[Stage] = [MatchTokens()] if specials else []
     if normalization is not None:
         stages.append(Normalize(normalization))
-    if digits != "pattern":
-        stages.append(Digits(digits))
-    stages.append(Split(pattern))
+    stages += splitting
     counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
-    for batch in _batches(_texts(texts, files, field, specials, whole=pattern == "none" or normalization is not None)):
+    # Where a long text may be cut is known of the rows of `PATTERNS` alone.
+    whole = isinstance(pattern, SplitRegex) or pattern == "none" or normalization is not None
+    for batch in _batches(_texts(texts, files, field, specials, whole)):
         counter.feed(batch, threads)
         if progress:
             progress("count", counter.text_bytes, None)
@@ -134,7 +148,7 @@ def train(
         "bytes": counter.text_bytes,
         "pieces": counter.total,
         "distinct_pieces": counter.distinct,
-        "pattern": pattern,
+        "pattern": pattern.regex if isinstance(pattern, SplitRegex) else pattern,
         "digits": digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
@@ -145,6 +159,19 @@ def train(
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
+
+
+def _splitting(pattern: str | SplitRegex, digits: str) -> list[Stage]:
+    """The stages that cut text into pieces. One way of splitting is always the same stages: it has one fingerprint."""
+    stages: list[Stage] = [Digits(digits)] if digits != "pattern" else []  # type: ignore[arg-type]
+    if isinstance(pattern, SplitRegex):
+        return [*stages, pattern]
+    row = patterns.get_pattern(pattern)
+    both = patterns.digits_and_rest(row)
+    if both is not None:
+        stages.append(Digits(both[0]))  # type: ignore[arg-type]
+        row = both[1]
+    return [*stages, Split((patterns.pattern_of(*row.steps) or row).name)]
 
 
 def _bpe_spec(

@@ -253,7 +253,7 @@ struct Stretch<'a> {
     limit: &'a Limit<'a>,
     start: usize,
     end: usize,
-    pieces: Option<(&'static Pattern, Vec<(usize, usize)>)>,
+    pieces: Option<(&'a Pattern, Vec<(usize, usize)>)>,
 }
 
 impl<'a> Stretch<'a> {
@@ -264,7 +264,7 @@ impl<'a> Stretch<'a> {
             let (mut pieces, mut at) = (Vec::new(), start);
             while at < end {
                 let from = at;
-                at = (pattern.end)(&limit.text[..end], from);
+                at = pattern.end(&limit.text[..end], from);
                 pieces.push((from, at));
             }
             (pattern, pieces)
@@ -291,7 +291,7 @@ impl<'a> Stretch<'a> {
                 counts[at - self.start] = match &long {
                     Some(long) if at > from + EDGE && at + EDGE < to => long[at - from] + counts[to - self.start],
                     _ => {
-                        let end = (pattern.end)(text, at);
+                        let end = pattern.end(text, at);
                         tokens.clear();
                         self.limit.engine.bpe().encode(&text[at..end], &mut tokens);
                         tokens.len() as u32 + counts[end - self.start]
@@ -309,7 +309,7 @@ fn keeps_its_end(pattern: &Pattern, piece: &[u8]) -> bool {
     const KINDS: u8 = LETTER | NUMBER | SPACE | MARK;
     let mut at = char_len(piece, 0);
     let mut seen = None;
-    while at < piece.len() && pattern.splits {
+    while at < piece.len() && pattern.splits() {
         let (class, len) = class_at(piece, at);
         if class & MARK != 0 || *seen.get_or_insert(class & KINDS) != class & KINDS {
             return false;
@@ -355,7 +355,7 @@ impl<'a> PrefixCounts<'a> {
                 before.push(total);
                 if end - start > SHORT {
                     if let Some(counts) = bpe.prefix_counts(&text[start..end]) {
-                        let ends = pattern.prefix_ends.map(|ends| ends(text, start, end));
+                        let ends = pattern.prefix_ends(text, start, end);
                         long.push(LongPiece { start, end, before: total, counts, ends });
                     }
                 }

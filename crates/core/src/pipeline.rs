@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::normalize::Form;
 use crate::split::digits::{Digits, Place};
-use crate::split::{pattern, Pattern};
+use crate::split::Pattern;
 use crate::unicode::check_version;
 
 /// A stage as `spec.py` describes it: its name and its settings.
@@ -21,7 +21,7 @@ pub struct Pipeline {
 /// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
 enum Splitter {
     Digits(Digits),
-    Pattern(&'static Pattern),
+    Pattern(Pattern),
 }
 
 enum Stage {
@@ -112,7 +112,7 @@ impl Pipeline {
         let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split"))) {
+            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -125,14 +125,18 @@ impl Pipeline {
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
-                    splits.push(Splitter::Pattern(pattern(name)?));
+                    splits.push(Splitter::Pattern(Pattern::scanner(name)?));
+                }
+                ["SplitRegex", regex, syntax, allow_backtracking, version] => {
+                    check_version(version)?;
+                    splits.push(Splitter::Pattern(Pattern::regex(regex, syntax, allow_backtracking == "true")?));
                 }
                 ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
             }
         }
         if splits.is_empty() {
-            splits.push(Splitter::Pattern(pattern("none")?));
+            splits.push(Splitter::Pattern(Pattern::scanner("none")?));
         }
         Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
     }
@@ -153,7 +157,8 @@ impl Pipeline {
                 row("digits", how, why)
             }
             Splitter::Pattern(pattern) => {
-                row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+                let (how, why) = pattern.plan();
+                row("split", how, &why)
             }
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
@@ -234,14 +239,14 @@ impl Pipeline {
     }
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [Splitter::Pattern(pattern)] = self.splits[..] {
-            let (bytes, mut pos) = (&*segment.bytes, 0);
-            while pos < bytes.len() {
-                let end = (pattern.end)(bytes, pos);
+        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
+            let (mut scan, mut pos) = (pattern.scan(&segment.bytes), 0);
+            while pos < segment.bytes.len() {
+                let end = scan.end(pos);
                 visit(pos, end)?;
                 pos = end;
             }
-            return Ok(());
+            return scan.check();
         }
         split_again(&self.splits, &segment.bytes, 0, visit)
     }
@@ -265,7 +270,8 @@ impl Pipeline {
                     Place::InRun => return false,
                     Place::Outside => {}
                 },
-                Splitter::Pattern(pattern) if pattern.splits => return (pattern.cut)(text, at),
+                Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
+                Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
                 Splitter::Pattern(_) => {}
             }
         }
@@ -279,10 +285,12 @@ impl Pipeline {
         self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
     }
 
-    /// The pattern, where pieces are stretches of the original text cut by just one.
-    pub fn only_pattern(&self) -> Option<&'static Pattern> {
+    /// The scanner, where pieces are stretches of the original text cut by just that.
+    pub fn only_pattern(&self) -> Option<&Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [Splitter::Pattern(pattern)]) => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [Splitter::Pattern(pattern)]) if pattern.is_scanner() => {
+                Some(pattern)
+            }
             _ => None,
         }
     }
@@ -301,13 +309,13 @@ fn split_again(
             digits.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
         }
         Splitter::Pattern(pattern) => {
-            let mut pos = 0;
+            let (mut scan, mut pos) = (pattern.scan(bytes), 0);
             while pos < bytes.len() {
-                let end = (pattern.end)(bytes, pos);
+                let end = scan.end(pos);
                 split_again(rest, &bytes[pos..end], base + pos, visit)?;
                 pos = end;
             }
-            Ok(())
+            scan.check()
         }
     }
 }

@@ -14,6 +14,7 @@ use subword_core::bpe::learn::TieRule;
 use subword_core::bpe::Priority;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
+use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
 use text::{ids_of, Text, Texts};
 
@@ -35,12 +36,27 @@ fn extras(rows: Vec<ExtraRow>) -> PyResult<Vec<Extra>> {
 
 #[pyfunction]
 fn unicode_ranges(name: &str, unicode: &str) -> PyResult<Vec<(u32, u32)>> {
-    core::unicode::ranges(name, unicode).checked()
+    match name {
+        "N" => core::unicode::numbers(unicode),
+        _ => core::unicode::ranges(name, unicode).map(<[_]>::to_vec),
+    }
+    .checked()
 }
 
 #[pyfunction]
 fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
     core::normalize::Form::new(form, unicode).map(|form| form.apply(text)).checked()
+}
+
+#[pyfunction]
+fn regex_covers(regex: &str, syntax: &str, allow_backtracking: bool) -> PyResult<bool> {
+    let regex = Syntax::new(syntax).and_then(|syntax| Regex::new(regex, syntax, allow_backtracking)).checked()?;
+    Ok(regex.covers())
+}
+
+#[pyfunction]
+fn same_in_both_syntaxes(regex: &str) -> PyResult<bool> {
+    Ok(Regex::same((regex, Syntax::Tiktoken), (regex, Syntax::Oniguruma)).unwrap_or(false))
 }
 
 #[pyclass(frozen, module = "subword._core")]
@@ -406,7 +422,9 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{normalize, text::frozen_text, unicode_ranges, Engine, PieceCounter, Policy};
+    use super::{
+        normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, unicode_ranges, Engine, PieceCounter, Policy,
+    };
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

@@ -16,7 +16,7 @@ from rich.text import Text
 from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
-from ..spec import MatchTokens, Split
+from ..spec import MatchTokens, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
 
@@ -67,7 +67,7 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
         "stages": outline["stages"],
         "template": outline["template"],
         "roles": dict(spec.roles),
-        "pattern": {stage.pattern: PATTERNS[stage.pattern].regex for stage in spec.stages if isinstance(stage, Split)},
+        "pattern": _patterns(spec),
         "fingerprint": tok.fingerprint,
         "plan": [{"step": step, "how": how, "why": why} for step, how, why in tok.plan()],
         "training": tok.training,
@@ -75,6 +75,18 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
             {"id": id, "bytes": tok.token_bytes(id).hex(), "shown": visible(tok.token_bytes(id))} for id in longest
         ],
     }
+
+
+def _patterns(spec: Spec) -> dict[str, list[str]]:
+    """The expressions that cut text, by the name of their pattern; one of the user's own has none."""
+    found = {}
+    for stage in spec.stages:
+        if isinstance(stage, Split):
+            regex = PATTERNS[stage.pattern].regex
+            found[stage.pattern] = [regex] if isinstance(regex, str) else list(regex)
+        elif isinstance(stage, SplitRegex):
+            found[""] = [*found.get("", []), stage.regex]
+    return found
 
 
 def _render(card: dict[str, Any]) -> None:
@@ -86,7 +98,7 @@ def _render(card: dict[str, Any]) -> None:
         ("other tokens", _listed(_other_tokens(card))),
         ("roles", "  ".join(f"{role} {id}" for role, id in card["roles"].items())),
         ("stages", "\n".join(_stage(row) for row in card["stages"])),
-        ("pattern", "\n".join(card["pattern"].values())),
+        ("pattern", "\n".join(regex for regexes in card["pattern"].values() for regex in regexes)),
         ("template", "  ".join(map(str, card["template"]["single"]))),
         ("longest", "\n".join(f"{row['id']} {row['shown']}" for row in card["longest"])),
         ("plan", "\n".join(f"{row['step']}: {row['how']} ({row['why']})" for row in card["plan"])),

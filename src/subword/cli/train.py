@@ -13,6 +13,7 @@ from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
+from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
 from . import common
 
@@ -54,6 +55,10 @@ def train(
             help=f"How numbers are cut before the pattern: {', '.join(training.DIGITS)} (place values line up).",
         ),
     ] = "pattern",
+    regex: Annotated[
+        str | None,
+        typer.Option("--regex", metavar="REGEX", help="An expression of your own instead, in tiktoken's syntax."),
+    ] = None,
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
@@ -109,6 +114,8 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
     """
+    if regex is not None and pattern != "o200k":
+        raise common.UsageError("give --pattern or --regex, not both")
     if pattern not in PATTERNS:
         raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
     if not out.name.lower().endswith(SUFFIXES):
@@ -116,14 +123,14 @@ def train(
     common.check_out(out, force)
     found = find_files(files)
     specials = [token for token in [*(special or ()), bos, eos, pad] if token]
-    whole = pattern == "none" or normalization is not None
+    whole = regex is not None or pattern == "none" or normalization is not None
     started = time.perf_counter()
     with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
         tok = training.train(
             # not files=, for the progress in bytes on disk, whose total is known
             read_texts(found, field, tick, uncuttable=specials, whole=whole, stdin=stdin_format),
             vocab_size=vocab_size,
-            pattern=pattern,
+            pattern=pattern if regex is None else SplitRegex(regex),
             digits=digits,
             special_tokens=special or (),
             bos_token=bos,

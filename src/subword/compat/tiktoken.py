@@ -6,8 +6,8 @@
 
 Names, arguments, results and the classes of errors are those of tiktoken 0.14. What differs, and why:
 
-* `pat_str` must be a split pattern that subword knows (`subword.patterns`); another is a ValueError. Every pattern of
-  tiktoken's own encodings is known.
+* `pat_str` is any expression that runs in linear time (`subword.SplitRegex` says which do) and leaves out no text;
+  another is a ValueError. Every pattern of tiktoken's own encodings is of that kind.
 * Errors say more: a refused special token is a `SpecialTokenError` (a ValueError), an unknown id an
   `UnknownTokenError` (a KeyError). Ids that are no ids at all (`-1`, `"a"`) are these, too, where tiktoken raises
   OverflowError or TypeError, and a wrong `explicit_n_vocab` is a ValueError, not an AssertionError.
@@ -33,9 +33,9 @@ import numpy.typing as npt
 
 from .. import formats
 from ..errors import SubwordValueError, UnknownTokenError
-from ..formats.bare import bpe_spec, checked_special_tokens
+from ..formats.bare import bpe_spec, checked_special_tokens, splitting_by
 from ..formats.known import KNOWN
-from ..patterns import find_pattern, get_pattern
+from ..patterns import PATTERNS, get_pattern
 from ..spec import BPE, Split, Vocab
 from ..tokenizer import NONE, Tokenizer
 
@@ -84,8 +84,8 @@ class Encoding:
         vocab = Vocab.of((token, rank) for token, rank in self._mergeable_ranks.items() if token)
         self._empty = self._mergeable_ranks.get(b"")  # Whisper's: no text gives it, and it decodes to nothing
         model = BPE(vocab, priority="rank", ignore_merges=True)
-        pattern = find_pattern(pat_str).name
-        self._tok = Tokenizer(bpe_spec(model, pattern, checked_special_tokens(special), source=f"Encoding {name!r}"))
+        splitting = Split(pat_str) if pat_str in PATTERNS else splitting_by(pat_str)
+        self._tok = Tokenizer(bpe_spec(model, splitting, checked_special_tokens(special), source=f"Encoding {name!r}"))
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
@@ -382,7 +382,7 @@ def get_encoding(encoding_name: str) -> Encoding:
             row = KNOWN[encoding_name]
             _encodings[encoding_name] = Encoding(
                 encoding_name,
-                pat_str=get_pattern(row.pattern).regex,
+                pat_str=str(get_pattern(row.pattern).regex),
                 mergeable_ranks=dict(spec.model.vocab.items()),
                 special_tokens=row.special_tokens | _SECOND_NAMES.get(encoding_name, {}),
             )

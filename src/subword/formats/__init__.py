@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
-from ..spec import Spec, Split
+from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from . import known, minbpe, native, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input
@@ -157,7 +157,9 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def load(path: AnyPath, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Spec:
+def load(
+    path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Spec:
     """Read a tokenizer file, the one in a folder, or a vocabulary that is known by name (`known.py`).
 
     The content decides what format it is. A file or folder of that name goes before a known vocabulary.
@@ -184,7 +186,9 @@ def recognise(path: AnyPath) -> tuple[Path, Format]:
     return Path(file.path or file.name), _format_of_content(file)
 
 
-def _input_of(path: AnyPath, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Input:
+def _input_of(
+    path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Input:
     name = path_of(path)
     if name in known.KNOWN and not os.path.lexists(name):
         if pattern is not None or special_tokens is not None:
@@ -325,7 +329,8 @@ def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str
     first, data = next(iter(files.items()))
     if row.whole:
         return Input(data, first)
-    pattern = next((stage.pattern for stage in spec.stages if isinstance(stage, Split)), None)
+    splits = (stage for stage in spec.stages if isinstance(stage, (Split, SplitRegex)))
+    pattern = next((stage.pattern if isinstance(stage, Split) else stage for stage in splits), None)
     specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
     return Input(data, first, None, pattern, specials, files)
 

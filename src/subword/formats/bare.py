@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
+from .._core import regex_covers
 from ..errors import FormatError, SubwordValueError, warn
-from ..patterns import UNICODE, find_pattern
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, Split, Stage, Template, Vocab
+from ..patterns import UNICODE, find_pattern, pattern_of
+from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, Split, SplitRegex, Stage, Template, Vocab
 from . import known
 from .files import read_file
 from .json_node import shown
+
+Splitting: TypeAlias = Split | SplitRegex
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Input:
     data: bytes
     name: str
     path: str | None = None
-    pattern: str | None = None
+    pattern: str | SplitRegex | None = None
     special_tokens: Mapping[str, int] | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -50,8 +53,8 @@ class Input:
 # ======================== reading ========================
 
 
-def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[str, dict[str, int]]:
-    """The name of the split pattern and the special tokens: as the caller says, else as is known of this file.
+def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[Splitting, dict[str, int]]:
+    """The split pattern and the special tokens: as the caller says, else as is known of this file.
 
     Args:
         kind: what the format is called in errors.
@@ -73,7 +76,24 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[s
             f"is none that subword knows; pass {' and '.join(f'{name}=' for name in missing)} to load(), as in "
             'pattern="cl100k", special_tokens={"<|endoftext|>": 100257}; special_tokens={} says that there are none'
         )
-    return find_pattern(pattern).name, checked_special_tokens(special)
+    splitting = pattern if isinstance(pattern, SplitRegex) else Split(find_pattern(pattern).name)
+    return splitting, checked_special_tokens(special)
+
+
+def splitting_by(regex: str) -> Splitting:
+    """An expression of tiktoken or of minbpe as a stage: a row of `patterns.py`, or an expression of one's own.
+
+    Raises:
+        SubwordValueError: it has no linear way, or leaves something out of some text, which both drop and we do not.
+    """
+    row = pattern_of(regex)
+    if row is not None:
+        return Split(row.name)
+    if not regex_covers(regex, "tiktoken", allow_backtracking=False):
+        raise SubwordValueError(
+            f"the split pattern {shown(regex)} matches not all of every text; what it leaves out is lost"
+        )
+    return SplitRegex(regex)
 
 
 def checked_special_tokens(special_tokens: Any) -> dict[str, int]:
@@ -97,9 +117,13 @@ def checked_special_tokens(special_tokens: Any) -> dict[str, int]:
 
 
 def bpe_spec(
-    model: BPE, pattern: str, special_tokens: Mapping[str, int], others: Iterable[ExtraToken] = (), source: str = ""
+    model: BPE,
+    splitting: Splitting,
+    special_tokens: Mapping[str, int],
+    others: Iterable[ExtraToken] = (),
+    source: str = "",
 ) -> Spec:
-    """A spec that splits by `pattern` and takes `special_tokens` from text.
+    """A spec that splits by `splitting` and takes `special_tokens` from text.
 
     Raises:
         FormatError: the model lacks a byte, or a special token has the id of something else.
@@ -117,7 +141,7 @@ def bpe_spec(
                 f"{shown(taken)}"
             )
     extra.sort(key=lambda token: token.id)
-    stages: tuple[Stage, ...] = (*([MatchTokens()] if special_tokens else []), Split(pattern))
+    stages: tuple[Stage, ...] = (*([MatchTokens()] if special_tokens else []), splitting)
     return Spec(stages, model, tuple(extra))
 
 
@@ -144,14 +168,14 @@ def refuse(kind: str, what: str) -> NoReturn:
     raise SubwordValueError(f"{kind} cannot hold {what}; save as .subword instead")
 
 
-def split_pattern(spec: Spec, kind: str) -> str:
+def split_pattern(spec: Spec, kind: str) -> Splitting:
     """The pattern of a spec that only splits text and takes special tokens from it.
 
     Raises:
         SubwordValueError: it does more, which neither `kind` nor the arguments of `load` could say.
     """
     others = [stage for stage in spec.stages if stage != MatchTokens()]
-    if len(others) != 1 or not isinstance(others[0], Split) or others[0].unicode != UNICODE:
+    if len(others) != 1 or not isinstance(others[0], (Split, SplitRegex)) or others[0].unicode != UNICODE:
         refuse(kind, f"the stages {', '.join(map(repr, spec.stages))}; only one split")
     if spec.template != Template():
         refuse(kind, f"the template {spec.template.single!r}")
@@ -162,7 +186,7 @@ def split_pattern(spec: Spec, kind: str) -> str:
             refuse(kind, f"the flags of the token {token.content!r} (id {token.id})")
         if MatchTokens() not in spec.stages:
             refuse(kind, f"the token {token.content!r} (id {token.id}) that no stage takes from text")
-    return others[0].pattern
+    return others[0]
 
 
 def special_tokens_of(spec: Spec) -> dict[str, int]:
@@ -177,9 +201,10 @@ def warn_of_roles(spec: Spec, kind: str) -> None:
 
 def warn_of_what_is_left_out(spec: Spec, kind: str, *digests: str) -> None:
     """Say what must be passed when the file is loaded, unless `load` knows the file."""
-    pattern, special = split_pattern(spec, kind), special_tokens_of(spec)
+    splitting, special = split_pattern(spec, kind), special_tokens_of(spec)
     row = known.by_content(digests)
-    if row is None or (row.pattern, row.special_tokens) != (pattern, special):
+    if row is None or (Split(row.pattern), row.special_tokens) != (splitting, special):
+        pattern = splitting.pattern if isinstance(splitting, Split) else splitting
         few = dict(list(special.items())[:8])
         text = f"{few!r}" if len(few) == len(special) else f"{few!r} and {len(special) - len(few)} more"
         text = f"{kind} holds neither the split pattern nor the special tokens: load it with pattern={pattern!r}, " + (

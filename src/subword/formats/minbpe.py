@@ -16,9 +16,9 @@ import re
 import numpy as np
 
 from ..errors import SubwordValueError
-from ..patterns import find_pattern, get_pattern
-from ..spec import BPE, MAX_ID, Ids, Spec, Vocab
-from .bare import Input, bpe_spec, refuse, special_tokens_of, split_pattern, warn_of_roles
+from ..patterns import get_pattern
+from ..spec import BPE, MAX_ID, Ids, Spec, Split, SplitRegex, Vocab
+from .bare import Input, Splitting, bpe_spec, refuse, special_tokens_of, split_pattern, splitting_by, warn_of_roles
 from .json_node import shown
 from .rank_merges import merge_list
 
@@ -61,23 +61,23 @@ def read(data: bytes, source: str) -> Spec:
         raise file.error(f"only '{MAGIC}' can be read, found {shown(lines[0])}", 1)
     if len(lines) < 3:
         raise file.error("cut off before the special tokens; is the file complete?")
-    pattern = _pattern(file, lines[1].strip())
+    splitting = _splitting(file, lines[1].strip())
     count = _number(file, lines[2].strip(), 3)
     if 3 + count > len(lines):
         raise file.error(f"{count} special tokens should follow, but the file ends after {len(lines)} lines", 3)
     special = _special_tokens(file, lines[3 : 3 + count])
     pieces, merges = _merges(file, lines[3 + count :], first_line=4 + count)
     model = BPE(Vocab.of((piece, id) for id, piece in enumerate(pieces)), merges)
-    return bpe_spec(model, pattern, special, source=source)
+    return bpe_spec(model, splitting, special, source=source)
 
 
-def _pattern(file: Input, regex: str) -> str:
+def _splitting(file: Input, regex: str) -> Splitting:
     if not regex:
-        return "none"
+        return Split("none")
     try:
-        return find_pattern(regex).name
-    except SubwordValueError:
-        raise file.error(f"the split pattern {shown(regex)} is not one that subword knows", 2) from None
+        return splitting_by(regex)
+    except SubwordValueError as error:
+        raise file.error(str(error), 2) from None
 
 
 def _number(file: Input, text: str, line: int) -> int:
@@ -133,7 +133,7 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
-    pattern = split_pattern(spec, KIND)
+    splitting = split_pattern(spec, KIND)
     special = special_tokens_of(spec)
     for token, id in special.items():
         if any(char.isspace() for char in token):
@@ -143,12 +143,23 @@ def write(spec: Spec) -> bytes:
     except SubwordValueError as error:
         refuse(KIND, f"this model: {error}")
     _check_ids(spec, merges)
-    regex = "" if pattern == "none" else get_pattern(pattern).regex
+    regex = _regex(splitting)
     if regex != regex.strip() or len(regex.splitlines()) > 1:
         refuse(KIND, f"a split pattern with white space at its ends or a line break inside: {regex!r}")
     head = [MAGIC, regex, str(len(special)), *(f"{token} {id}" for token, id in special.items())]
     warn_of_roles(spec, KIND)
     return "".join(f"{line}\n" for line in [*head, *(f"{left} {right}" for left, right in merges)]).encode()
+
+
+def _regex(splitting: Splitting) -> str:
+    if isinstance(splitting, SplitRegex):
+        if splitting_by(splitting.regex) != splitting:
+            refuse(KIND, f"the split pattern {splitting!r}")
+        return splitting.regex
+    regex = get_pattern(splitting.pattern).regex
+    if not isinstance(regex, str):
+        refuse(KIND, f"the pattern {splitting.pattern!r}, which is several expressions in a row")
+    return "" if splitting.pattern == "none" else regex
 
 
 def _check_ids(spec: Spec, merges: list[tuple[int, int]]) -> None:

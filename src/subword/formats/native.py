@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
-from ..patterns import DIGITS, PATTERNS
+from ..patterns import DIGITS, PATTERNS, SYNTAXES
 from ..spec import BPE, MAX_ID, ExtraToken, Spec
 from .json_node import Node, parse, shown
 
@@ -54,6 +54,9 @@ _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
     "grouping": lambda value: value in DIGITS,
     "pattern": lambda value: value in PATTERNS,
+    "regex": lambda value: isinstance(value, str),
+    "syntax": lambda value: value in SYNTAXES,
+    "allow_backtracking": lambda value: isinstance(value, bool),
     "unicode": lambda value: isinstance(value, str) and value.isascii(),
 }
 

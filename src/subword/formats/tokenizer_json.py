@@ -6,7 +6,8 @@ One JSON object. Read, with ids equal to that library's:
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
     normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), Digits(individual), … and then ByteLevel
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), Digits(individual), … and then ByteLevel (Removed
+                    and inverted is the same as Isolated where the matches leave nothing out)
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
     model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges; unk_token, fuse_unk
@@ -25,14 +26,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from .._core import regex_covers, same_in_both_syntaxes
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, warn
-from ..patterns import DIGITS, UNICODE, get_pattern, pattern_of
+from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, pattern_of
 from ..spec import (
     BPE,
     MAX_ID,
@@ -43,6 +45,7 @@ from ..spec import (
     PrefixSpace,
     Spec,
     Split,
+    SplitRegex,
     Stage,
     Template,
     Vocab,
@@ -176,12 +179,34 @@ def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
     prefix_space = last.get("add_prefix_space", True)
     if cutting and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
-    stages = [_CUTTING[step["type"].value](step) for step in cutting]
+    stages = _read_cutting(cutting)
     if last.get("use_regex", True).flag():
         stages.append(Split("gpt2", SPLIT_UNICODE))
-    if not any(isinstance(stage, Split) for stage in stages):
+    if not any(isinstance(stage, (Split, SplitRegex)) for stage in stages):
         stages.append(Split("none", SPLIT_UNICODE))
     return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages)
+
+
+def _read_cutting(steps: list[Node]) -> list[Stage]:
+    """Splits and Digits as stages: rows of `patterns.py` where they spell such, the longest first."""
+    read = [_CUTTING[step["type"].value](step) for step in steps]
+    stages: list[Stage] = []
+    at = 0
+    while at < len(read):
+        end, row = next(
+            ((end, row) for end in range(len(read), at, -1) if (row := _row_of(*read[at:end]))), (at + 1, None)
+        )
+        step = read[at]
+        if row is not None:
+            stages.append(Split(row.name, SPLIT_UNICODE))
+        elif isinstance(step, Digits):
+            stages.append(step)
+        elif step in _GROUPINGS:
+            stages.append(Digits(cast("Any", _GROUPINGS[step]), SPLIT_UNICODE))
+        else:
+            stages.append(SplitRegex(step, "oniguruma", unicode=SPLIT_UNICODE))
+        at = end
+    return stages
 
 
 def _read_digits(step: Node) -> Digits:
@@ -189,24 +214,33 @@ def _read_digits(step: Node) -> Digits:
     return Digits("one", DIGITS_UNICODE)
 
 
-def _read_split(step: Node) -> Digits | Split:
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+def _read_split(step: Node) -> str:
+    """The expression of a Split, of which every match and all between them is a piece."""
     regex = step["pattern"]["Regex"]
-    for grouping, groups in DIGITS.items():
-        if regex.text() == groups:
-            return Digits(cast("Any", grouping), SPLIT_UNICODE)
-    row = pattern_of(regex.text())
-    if row is None:
-        raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
-    if re.search(r"[0-9]\}\+", regex.value):
-        raise regex.error(
-            f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
-            f"for that, write {json.dumps(row.plain)}"
-        )
-    return Split(row.name, SPLIT_UNICODE)
+    covers = regex.text() not in _GROUPINGS
+    try:
+        covers = covers and regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
+    except SubwordValueError as error:
+        if _row_of(regex.text()) is None:
+            raise regex.error(str(error)) from None
+    if covers and (step["behavior"].value, step.get("invert").value) == ("Removed", True):
+        return regex.text()  # nothing is there to be removed
+    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    return regex.text()
 
 
-_CUTTING = {"Digits": _read_digits, "Split": _read_split}
+_CUTTING: dict[Any, Callable[[Node], str | Digits]] = {"Digits": _read_digits, "Split": _read_split}
+_GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
+
+
+def _row_of(*steps: str | Digits) -> Pattern | None:
+    """The row that Splits spell; none for one that a stage `Digits` and another row spell, which are taken then.
+
+    `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
+    """
+    regexes = [step for step in steps if isinstance(step, str) and not re.search(r"[0-9]\}\+", step)]
+    row = pattern_of(*regexes) if len(regexes) == len(steps) else None
+    return row if row is not None and digits_and_rest(row) is None else None
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -473,13 +507,13 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    kinds = [Split if isinstance(stage, Digits) else type(stage) for stage in spec.stages]
+    kinds = [Split if isinstance(stage, (Digits, SplitRegex)) else type(stage) for stage in spec.stages]
     places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        if isinstance(stage, (Normalize, Digits, Split)):
+        if isinstance(stage, (Normalize, Digits, Split, SplitRegex)):
             known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
             if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
                 _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
@@ -573,7 +607,7 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
-    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split)) and stage != _WHOLE]
+    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
     prefix_space, built_in = PrefixSpace() in spec.stages, cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
     if built_in:
         cutting.pop()
@@ -582,17 +616,31 @@ def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
         return byte_level
     if prefix_space:
         _refuse(f"a space in front of the text together with the stage {cutting[0]!r}")
-    return {"type": "Sequence", "pretokenizers": [*map(_cutting_step, cutting), byte_level]}
+    return {
+        "type": "Sequence",
+        "pretokenizers": [step for stage in cutting for step in _steps_of(stage)] + [byte_level],
+    }
 
 
 _WHOLE = Split("none", SPLIT_UNICODE)
 
 
-def _cutting_step(stage: Digits | Split) -> dict[str, Any]:
+def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
     if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
-        return {"type": "Digits", "individual_digits": True}
-    regex = DIGITS[stage.grouping] if isinstance(stage, Digits) else get_pattern(stage.pattern).plain
-    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        return [{"type": "Digits", "individual_digits": True}]
+    fixed = {"behavior": "Isolated", "invert": False}
+    return [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in _regexes(stage)]
+
+
+def _regexes(stage: Digits | Split | SplitRegex) -> Sequence[str]:
+    """The expressions of a stage, as tokenizers reads them."""
+    if isinstance(stage, Digits):
+        return [DIGITS[stage.grouping]]
+    if isinstance(stage, Split):
+        return get_pattern(stage.pattern).steps
+    if stage.syntax != "oniguruma" and not same_in_both_syntaxes(stage.regex):
+        _refuse(f"the split pattern {stage.regex!r}, which says something else in Oniguruma's syntax")
+    return [stage.regex]
 
 
 def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:

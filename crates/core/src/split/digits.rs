@@ -5,7 +5,7 @@
 
 use super::is_number;
 use crate::error::{Error, Result};
-use crate::unicode::{char_len, class_at, class_before, newer_numbers, point_at};
+use crate::unicode::{char_at, char_len, class_at, class_before, newer_numbers};
 
 /// How a run of numbers is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Digits {
     fn number_at(&self, text: &[u8], at: usize) -> (bool, usize) {
         let (class, len) = class_at(text, at);
         // Numbers newer than the tables have four bytes.
-        let is_newer = || len == 4 && point_at(text, at).is_some_and(|point| self.is_newer(point));
+        let is_newer = || len == 4 && self.is_newer(char_at(text, at).0);
         (is_number(class) || is_newer(), len)
     }
 
