@@ -235,7 +235,7 @@ def test_three_from_the_right_is_read_only_as_it_is_written() -> None:
     root = write_json(Spec((Digits("three-right"), Split("gpt2")), bpe())).decode()
     usual = root.replace(r"\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))", r"\\d{1,3}(?=(\\d{3})*\\b)")
     assert usual != root
-    with pytest.raises(subword.FormatError, match=r"pretokenizers\[0\].pattern.Regex: the split pattern .*not one"):
+    with pytest.raises(subword.FormatError, match=r"pretokenizers\[0\].pattern.Regex: .* has no linear way"):
         formats.read(usual.encode())
 
 

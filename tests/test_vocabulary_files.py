@@ -179,8 +179,6 @@ def test_tokenizers_reads_ours(spec: Spec, seed: int, tmp_path_factory: pytest.T
         assert theirs.encode(text).ids == ours.encode_ordinary(text), text
 
 
-@given(spec=ordered_specs(), seed=st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
 def test_the_pattern_that_minbpe_has_for_gpt4() -> None:
     regex = (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
@@ -191,12 +189,14 @@ def test_the_pattern_that_minbpe_has_for_gpt4() -> None:
     assert minbpe.write(spec) == data
     tok = Tokenizer(spec)
     regex_module = pytest.importorskip("regex")
-    for text in [*TEXTS.values(), "aaa's  aa\n  aa'S 1234\n  "]:
+    for text in [*(text for text in TEXTS.values() if len(text) < 20_000), "aaa's  aa\n  aa'S 1234\n  "]:
         data = text.encode("utf-8", "replace")
         spans = tok._engine.split(data, tok._engine.default_policy)
         assert [data[start:end].decode() for start, end in spans] == regex_module.findall(regex, data.decode())
 
 
+@given(spec=ordered_specs(), seed=st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
 def test_minbpe_reads_ours(spec: Spec, seed: int) -> None:
     """As minbpe's `load` reads: lines split at white space, merges numbered from 256 on."""
     data = quietly(result_or_error, minbpe.write, spec)
@@ -601,7 +601,7 @@ def test_bytes_in_the_alphabet_and_special_tokens_as_they_are() -> None:
 BAD_MINBPE: dict[str, tuple[bytes, str]] = {
     "version": (lines_of(MINBPE, (1, b"minbpe v2\n")), "x: line 1: only 'minbpe v1' can be read, found 'minbpe v2'"),
     "cut off": (b"minbpe v1\n\n", "x: cut off before the special tokens"),
-    "pattern": (lines_of(MINBPE, (2, b"[a-z]+\n")), r"x: line 2: the split pattern '\[a-z\]\+' is not one"),
+    "pattern": (lines_of(MINBPE, (2, b"[a-z]+\n")), r"x: line 2: the split pattern '\[a-z\]\+' leaves out"),
     "count": (lines_of(MINBPE, (3, b"one\n")), "x: line 3: expected a number from 0 to 2147483647, found 'one'"),
     "negative count": (lines_of(MINBPE, (3, b"-1\n")), "x: line 3: expected a number"),
     "large count": (

@@ -90,9 +90,7 @@ def splitting_by(regex: str) -> Splitting:
     if row is not None:
         return Split(row.name)
     if not regex_covers(regex, "tiktoken", allow_backtracking=False):
-        raise SubwordValueError(
-            f"the split pattern {shown(regex)} matches not all of every text; what it leaves out is lost"
-        )
+        raise SubwordValueError(f"the split pattern {shown(regex)} leaves out some text, which would be lost")
     return SplitRegex(regex)
 
 
