@@ -27,6 +27,7 @@ from subword.byte_alphabet import GPT2_BYTE_ORDER, to_alphabet
 from subword.errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
 from subword.formats import known, minbpe, rank_merges, tiktoken, vocab_merges
 from subword.formats.bare import Input
+from subword.patterns import character_class
 from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, Spec, Split, SplitRegex, Template, Vocab
 
 # ======================== specs, and how they come back ========================
@@ -189,7 +190,8 @@ def test_the_pattern_that_minbpe_has_for_gpt4() -> None:
     assert minbpe.write(spec) == data
     tok = Tokenizer(spec)
     regex_module = pytest.importorskip("regex")
-    for text in [*(text for text in TEXTS.values() if len(text) < 20_000), "aaa's  aa\n  aa'S 1234\n  "]:
+    newer = character_class("Cn")  # the regex module may have a later Unicode
+    for text in [*(text for text in TEXTS.values() if not newer.search(text)), "aaa's  aa\n  aa'S 1234\n  "]:
         data = text.encode("utf-8", "replace")
         spans = tok._engine.split(data, tok._engine.default_policy)
         assert [data[start:end].decode() for start, end in spans] == regex_module.findall(regex, data.decode())
