@@ -115,6 +115,7 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no out": (2, "train text.txt -v 300", "--out"),
     "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
     "too small": (1, "train text.txt -v 100 -o new.json", "256"),
+    "no such preset": (2, "train text.txt -o new.json --preset gpt9", "llama3"),
     "two patterns": (2, "train text.txt -v 300 -o new.json --pattern gpt2 --regex a", "not both"),
     "bad regex": (1, "train text.txt -v 300 -o new.json --regex a(b", "a ( without its )"),
     "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
@@ -227,6 +228,16 @@ def test_train_reports(home: Path) -> None:
     assert report["merges"] == report["vocab_size"] - 256
     assert report["bytes"] == (home / "text.txt").stat().st_size
     assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_train_takes_a_preset_and_what_is_given_beside_it(home: Path) -> None:
+    options = ("--preset", "llama3", "-v", "600", "--bos", "<|end_of_text|>", "--force", "--json")
+    run("train", "text.txt", "-o", "preset.subword", *options, cwd=home)
+    arguments = subword.PRESETS["llama3"] | {"vocab_size": 600, "bos_token": "<|end_of_text|>"}
+    trained = subword.load(home / "preset.subword")
+    assert trained == subword.train(files=[home / "text.txt"], **arguments)
+    assert len(trained.special_tokens) == 256
+    assert trained.spec.stages[-1] == subword.Split("llama3")
 
 
 def test_train_takes_the_grouping_of_digits(home: Path) -> None:

@@ -250,3 +250,12 @@ def test_merge_counts_never_rise() -> None:
     assert np.all(counts[1:] <= counts[:-1])
     assert counter.total == sum(count for _, count in counter.items())
     assert counter.distinct == len(counter.items())
+
+
+def test_llama3_special_tokens_stand_where_llama3_has_them() -> None:
+    tok = subword.train(["abc 1234 " * 50], **subword.PRESETS["llama3"] | {"vocab_size": 520})
+    first = tok.n_vocab - 256
+    ids = {token: id - first for token, id in tok.special_tokens.items()}
+    assert (ids["<|begin_of_text|>"], ids["<|end_of_text|>"], ids["<|eot_id|>"]) == (0, 1, 9)
+    assert ids["<|reserved_special_token_250|>"] == 255
+    assert tok.encode("a", add_special_tokens=True)[0] == tok.bos_id == first

@@ -26,10 +26,11 @@ from .spec import (
     Vocab,
 )
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
-from .training import train
+from .training import PRESETS, train
 
 __all__ = [
     "BPE",
+    "PRESETS",
     "Chunk",
     "Digits",
     "Encoding",

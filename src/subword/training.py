@@ -30,12 +30,32 @@ from .spec import (
     Template,
     Vocab,
 )
+from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "gpt2": {
+        "vocab_size": 50_257,
+        "pattern": "gpt2",
+        "special_tokens": ("<|endoftext|>",),
+        "byte_order": "gpt2",
+    },
+    "llama3": {
+        "vocab_size": 128_256,
+        "pattern": "llama3",
+        "special_tokens": LLAMA3_TOKENS,
+        "bos_token": "<|begin_of_text|>",
+    },
+}
+"""Arguments of `train` for a tokenizer in the style of a known one: `train(texts, **PRESETS["llama3"])`.
+
+`llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
+"""
 
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
