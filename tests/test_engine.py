@@ -10,7 +10,19 @@ import pytest
 from texts import BYTES, SURROGATES, TEXTS, every_category, glued
 
 import subword
-from subword import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Tokenizer, Vocab
+from subword import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    Template,
+    Tokenizer,
+    Vocab,
+)
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -65,7 +77,7 @@ def test_random_vocabularies(priority: str, ignore_merges: bool) -> None:
         core, slow = both(spec)
         ways.add(way(core, "long piece"))
         tokens = [piece for piece in spec.model.vocab.pieces if len(piece) > 1]
-        for length in (1, 3, 8, 20, 100, 150):
+        for length in (1, 3, 8, 20, 40, 100, 40, 97, 150):  # 100 brings the trie, which then serves the second 40
             text = "".join(rng.choices("abcd", k=length)) if rng.random() < 0.5 else glued(tokens, length, rng)[:300]
             assert core.encode(text) == slow.encode(text), (text, spec.model.merges.tolist())
     assert len(ways) == 2, "both the proved and the unproved way must have been tried"
@@ -78,6 +90,15 @@ def test_long_pieces_whatever_they_repeat() -> None:
         for unit in ("a", "ab", "aab", "abc", "abca"):
             text = unit * (400 // len(unit)) + "b"
             assert core.encode(text) == slow.encode(text)
+
+
+def test_medium_pieces_encode_alike_before_and_after_there_is_a_trie() -> None:
+    rng = random.Random(5)
+    core = trained("gpt2")
+    words = [" " + "".join(rng.choices("etaoinshrdlu", k=rng.randint(30, 90))) for _ in range(200)]
+    once = [id for word in words for id in core.encode(word)]
+    assert once == [id for word in words for id in Tokenizer(core.spec, engine="reference").encode(word)]
+    assert core.encode("".join(words) * 40) == once * 40  # some 480 KB, in the middle of which the trie is built
 
 
 def test_trained_vocabulary_on_glued_tokens() -> None:
@@ -111,6 +132,7 @@ STAGES: dict[str, tuple[object, ...]] = {
     "nfc": (MatchTokens(), Normalize("NFC"), MatchTokens(normalized=True), Split("cl100k")),
     "nfkd": (MatchTokens(), Normalize("NFKD"), MatchTokens(normalized=True), Split("gpt2")),
     "prefix": (MatchTokens(), PrefixSpace(), Split("gpt2")),
+    "digits": (MatchTokens(), Digits("three-right"), Split("o200k")),
     "nfkc, prefix, two splits": (MatchTokens(), Normalize("NFKC"), PrefixSpace(), Split("o200k"), Split("gpt2")),
 }
 POLICIES = [

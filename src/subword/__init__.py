@@ -12,13 +12,27 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
-from .spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
+from .spec import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Template,
+    Vocab,
+)
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
-from .training import train
+from .training import PRESETS, train
 
 __all__ = [
     "BPE",
+    "PRESETS",
     "Chunk",
+    "Digits",
     "Encoding",
     "ExtraToken",
     "FormatError",
@@ -30,6 +44,7 @@ __all__ = [
     "Spec",
     "SpecialTokenError",
     "Split",
+    "SplitRegex",
     "StreamDecoder",
     "SubwordError",
     "SubwordOSError",

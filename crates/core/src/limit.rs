@@ -7,21 +7,23 @@
 //! asked how far the limit can reach at most.
 //!
 //! Inside a stretch [`Prefixes`] and [`Suffixes`] know the count at every place from one pass over it. Where they do
-//! not apply (extra tokens in the stretch, stages in an unusual order), each place is counted for itself.
+//! not apply (compiled split patterns, extra tokens in the stretch, stages in an unusual order), each place is counted for
+//! itself.
 
 use std::borrow::Cow;
 
 use crate::bpe::{Counts, Direction};
-use crate::engine::{check_text, Engine};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::extra::Policy;
-use crate::pipeline::{split, Normalized, Stop, Unit};
-use crate::split::{ends_as_the_next, Pattern, CHANGED, UNSETTLED};
-use crate::unicode::{char_len, class_at, class_before, is_start, CASELESS, SPACE, UPPER};
+use crate::pipeline::{Normalized, Stop, Unit};
+use crate::split::{ends_as_the_next, Scanner, CHANGED, UNSETTLED};
+use crate::unicode::{char_count, char_len, class_at, class_before, is_start, CASELESS, SPACE, UPPER};
+use crate::vocab::Token;
 
 /// Pieces up to this length are encoded anew for each place that is tried in them.
 const SHORT: usize = 128;
-/// So near to the ends of a long piece the pattern itself is asked what a shortened one gives.
+/// So near to the ends of a long piece the scanner itself is asked what a shortened one gives.
 const EDGE: usize = 16;
 /// The first window on a text, at most.
 const WINDOW: usize = 1 << 20;
@@ -57,7 +59,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<(usize, usize)> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let room = self.room(n, add_special_tokens)?;
         let limit = Limit { engine: self, policy, stop, text, swallows: self.pipeline.swallows(text, policy) };
         Ok(match side {
@@ -78,7 +80,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Vec<(usize, usize, usize)>> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         if overlap >= max_tokens {
             return Err(Error::value(format!("overlap={overlap} must be smaller than max_tokens={max_tokens}")));
         }
@@ -102,7 +104,8 @@ impl Engine {
             }
             if count > room {
                 return Err(Error::value(format!(
-                    "max_tokens={max_tokens} is too small: the character at byte {start} alone takes {} tokens",
+                    "max_tokens={max_tokens} is too small: character {} alone takes {} tokens",
+                    char_count(&text[..start]),
                     count + template
                 )));
             }
@@ -245,6 +248,12 @@ impl<'a> Limit<'a> {
         .map(|at| start_before(self.text, from + at)))
     }
 
+    /// The scanners and what they see of a stretch, if only scanners cut it.
+    fn scanned<'t>(&self, text: &'t [u8]) -> Option<(&'a [&'static Scanner], Normalized<'t>)> {
+        let scanners = self.engine.pipeline.scanners()?;
+        Some((scanners, self.engine.pipeline.normalize(text, self.policy)?))
+    }
+
     /// The width of a window in which `room` tokens find place in ordinary text, or of the one that has to be taken.
     fn width(&self, room: usize, wider: usize) -> usize {
         (room.min(WINDOW) * 4 + 64).min(WINDOW).max(wider)
@@ -295,9 +304,9 @@ impl<'a> Limit<'a> {
     fn prefix_of_stretch(&self, start: usize, end: usize, continues: bool, room: usize) -> Result<(usize, usize)> {
         let mut at = class_before(self.text, end).1;
         let text = &self.text[start..at.max(start)];
-        let normalized = self.engine.pipeline.normalize(text, self.policy).filter(|_| !text.is_empty());
-        let mut known = match &normalized {
-            Some(normalized) => Some(Prefixes::new(self, text, normalized, continues, room)?),
+        let scanned = self.scanned(text).filter(|_| !text.is_empty());
+        let mut known = match &scanned {
+            Some((scanners, normalized)) => Some(Prefixes::new(self, scanners, text, normalized, continues, room)?),
             None => None,
         };
         if let Some(known) = &known {
@@ -389,8 +398,8 @@ impl<'a> Limit<'a> {
         // An extra token may start at the very start.
         let inside = start + char_len(self.text, start);
         let text = &self.text[inside..end];
-        let normalized = self.engine.pipeline.normalize(text, self.policy);
-        let mut known = normalized.as_ref().map(|normalized| Suffixes::new(self, text, normalized));
+        let scanned = self.scanned(text);
+        let mut known = scanned.as_ref().map(|(scanners, normalized)| Suffixes::new(self, scanners, text, normalized));
         let mut at = start;
         while at < end {
             self.ask()?;
@@ -440,15 +449,20 @@ fn trim_start(mut text: &[u8]) -> &[u8] {
     text
 }
 
-fn count_pieces(engine: &Engine, patterns: &[&Pattern], bytes: &[u8]) -> Result<usize> {
-    let (mut count, mut tokens) = (0, Vec::new());
-    split(patterns, bytes, 0, &mut |start, end| {
-        tokens.clear();
-        engine.bpe().encode(&bytes[start..end], &mut tokens);
-        count += tokens.len();
-        Ok(())
-    })?;
-    Ok(count)
+fn count_pieces(engine: &Engine, scanners: &[&Scanner], bytes: &[u8]) -> usize {
+    let mut tokens = Vec::new();
+    add_pieces(engine, scanners, bytes, &mut tokens);
+    tokens.len()
+}
+
+fn add_pieces(engine: &Engine, scanners: &[&Scanner], bytes: &[u8], tokens: &mut Vec<Token>) {
+    let Some((scanner, rest)) = scanners.split_first() else { return engine.bpe().encode(bytes, tokens) };
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = (scanner.end)(bytes, at);
+        add_pieces(engine, rest, &bytes[at..end], tokens);
+        at = end;
+    }
 }
 
 // ======================== every prefix of a stretch ========================
@@ -456,14 +470,15 @@ fn count_pieces(engine: &Engine, patterns: &[&Pattern], bytes: &[u8]) -> Result<
 /// Token counts of the prefixes of a stretch.
 struct Prefixes<'a> {
     limit: &'a Limit<'a>,
+    scanners: &'a [&'static Scanner],
     text: &'a [u8],
     normalized: &'a Normalized<'a>,
-    /// What the patterns see.
+    /// What the scanners see.
     bytes: Cow<'a, [u8]>,
     /// 1 if a space is put in front.
     lead: usize,
     room: usize,
-    /// For each piece of the first pattern its start and the tokens before it; and the end.
+    /// For each piece of the first scanner its start and the tokens before it; and the end.
     pieces: Vec<(usize, usize)>,
     /// The long piece asked for last.
     long: Option<LongPiece<'a>>,
@@ -485,6 +500,7 @@ struct LongPiece<'a> {
 impl<'a> Prefixes<'a> {
     fn new(
         limit: &'a Limit<'a>,
+        scanners: &'a [&'static Scanner],
         text: &'a [u8],
         normalized: &'a Normalized<'a>,
         continues: bool,
@@ -495,12 +511,11 @@ impl<'a> Prefixes<'a> {
             true => Cow::Owned([b" ", &*normalized.bytes].concat()),
             false => Cow::Borrowed(&*normalized.bytes),
         };
-        let patterns = limit.engine.pipeline.splits();
         let (mut pieces, mut at, mut before, mut asked) = (Vec::new(), 0, 0, 0);
         while at < bytes.len() {
             pieces.push((at, before));
-            let end = (patterns[0].end)(&bytes, at);
-            before += count_pieces(limit.engine, &patterns[1..], &bytes[at..end])?;
+            let end = (scanners[0].end)(&bytes, at);
+            before += count_pieces(limit.engine, &scanners[1..], &bytes[at..end]);
             at = end;
             if at - asked > STOP_EVERY {
                 asked = at;
@@ -508,7 +523,7 @@ impl<'a> Prefixes<'a> {
             }
         }
         pieces.push((at, before));
-        Ok(Self { limit, text, normalized, bytes, lead: usize::from(lead), room, pieces, long: None })
+        Ok(Self { limit, scanners, text, normalized, bytes, lead: usize::from(lead), room, pieces, long: None })
     }
 
     /// A place beyond which nothing fits.
@@ -532,9 +547,9 @@ impl<'a> Prefixes<'a> {
             return Ok(Some(count));
         }
         let (start, before) = self.pieces[i.saturating_sub(CHANGED)];
-        let patterns = self.limit.engine.pipeline.splits();
+        let scanners = self.scanners;
         let cut_off = [&self.bytes[start..len], &tail].concat();
-        Ok(Some(before + count_pieces(self.limit.engine, patterns, &cut_off)?))
+        Ok(Some(before + count_pieces(self.limit.engine, scanners, &cut_off)))
     }
 
     /// The count of the first `len` bytes with `tail` behind them, if these end well inside a long piece.
@@ -573,25 +588,25 @@ impl<'a> Prefixes<'a> {
     }
 
     fn long_piece(&self, index: usize) -> Result<Option<LongPiece<'a>>> {
-        let (engine, patterns) = (self.limit.engine, self.limit.engine.pipeline.splits());
+        let (engine, scanners) = (self.limit.engine, self.scanners);
         let Some(mut counts) = engine.bpe().counts(Direction::Backward) else { return Ok(None) };
         // Cut off in this piece, those before it may join it.
         let cut_off = &self.bytes[..start_before(&self.bytes, self.pieces[index].0 + EDGE)];
         let (mut start, mut before) = self.pieces[index.saturating_sub(CHANGED)];
         loop {
-            let end = (patterns[0].end)(cut_off, start);
+            let end = (scanners[0].end)(cut_off, start);
             if end > self.pieces[index].0 {
                 break;
             }
-            before += count_pieces(engine, &patterns[1..], &cut_off[start..end])?;
+            before += count_pieces(engine, &scanners[1..], &cut_off[start..end]);
             start = end;
         }
         let end = self.pieces[index + 1].0;
         let piece = &self.bytes[start..end];
-        if patterns.len() > 1 && !stays_whole(&patterns[1..], piece) {
+        if scanners.len() > 1 && !stays_whole(&scanners[1..], piece) {
             return Ok(None);
         }
-        let ends = patterns[0].prefix_ends.map(|ends| ends(&self.bytes, start, end));
+        let ends = scanners[0].prefix_ends.map(|ends| ends(&self.bytes, start, end));
         let ends = ends.filter(|ends| ends.iter().enumerate().any(|(i, &first)| i > 0 && first != start + i));
         // A longer prefix has tokens up to one of these places, all above the room.
         let enough = if ends.is_none() { engine.bpe().longest() } else { usize::MAX };
@@ -610,9 +625,9 @@ impl<'a> Prefixes<'a> {
     }
 }
 
-/// Whether a long piece of an outer pattern, and what is left of it when it is cut off, is one of the inner ones too: a
+/// Whether a long piece of an outer scanner, and what is left of it when it is cut off, is one of the inner ones too: a
 /// run of one kind of character, but for the first.
-fn stays_whole(patterns: &[&Pattern], piece: &[u8]) -> bool {
+fn stays_whole(scanners: &[&Scanner], piece: &[u8]) -> bool {
     let mut at = char_len(piece, 0);
     let kind = class_at(piece, at).0;
     while at < piece.len() {
@@ -622,7 +637,7 @@ fn stays_whole(patterns: &[&Pattern], piece: &[u8]) -> bool {
         }
         at += len;
     }
-    patterns.iter().all(|pattern| (pattern.end)(piece, 0) == piece.len())
+    scanners.iter().all(|scanner| (scanner.end)(piece, 0) == piece.len())
 }
 
 /// The length of the start of `bytes` that has the same kinds of characters as `tail`, if it has.
@@ -645,6 +660,7 @@ fn like(tail: &[u8], bytes: &[u8]) -> Option<usize> {
 /// Token counts of the suffixes of a stretch.
 struct Suffixes<'a> {
     limit: &'a Limit<'a>,
+    scanners: &'a [&'static Scanner],
     text: &'a [u8],
     normalized: &'a Normalized<'a>,
     rests: Rests<'a>,
@@ -653,9 +669,14 @@ struct Suffixes<'a> {
 }
 
 impl<'a> Suffixes<'a> {
-    fn new(limit: &'a Limit<'a>, text: &'a [u8], normalized: &'a Normalized<'a>) -> Self {
-        let rests = Rests::new(limit, limit.engine.pipeline.splits(), &normalized.bytes);
-        Self { limit, text, normalized, rests, long: None }
+    fn new(
+        limit: &'a Limit<'a>,
+        scanners: &'a [&'static Scanner],
+        text: &'a [u8],
+        normalized: &'a Normalized<'a>,
+    ) -> Self {
+        let rests = Rests::new(limit, scanners, &normalized.bytes);
+        Self { limit, scanners, text, normalized, rests, long: None }
     }
 
     /// The count of the text without its first `at` bytes. What it is asked for must become larger.
@@ -668,7 +689,7 @@ impl<'a> Suffixes<'a> {
         if head.is_empty() {
             return self.rests.count(rest);
         }
-        let (engine, patterns) = (self.limit.engine, self.limit.engine.pipeline.splits());
+        let (engine, scanners) = (self.limit.engine, self.scanners);
         // The pieces up to one that ends at or after the head; then it is the text itself that goes on.
         let mut look = 4 * EDGE;
         loop {
@@ -677,19 +698,19 @@ impl<'a> Suffixes<'a> {
             let (mut start, mut end, mut count) = (0, 0, 0);
             while end < head.len() {
                 start = end;
-                end = (patterns[0].end)(&sample, start);
+                end = (scanners[0].end)(&sample, start);
                 if end < head.len() {
-                    count += count_pieces(engine, &patterns[1..], &sample[start..end])?;
+                    count += count_pieces(engine, &scanners[1..], &sample[start..end]);
                 }
             }
             let run = (to > rest && is_uniform(&bytes[rest..to])).then(|| class_at(bytes, rest).0);
             let before_run = end + EDGE <= sample.len() && run.is_some_and(|class| class & (SPACE | UPPER) == 0);
-            if to == bytes.len() || before_run || is_settled(patterns[0], &sample, end) {
-                count += count_pieces(engine, &patterns[1..], &sample[start..end])?;
+            if to == bytes.len() || before_run || is_settled(scanners[0], &sample, end) {
+                count += count_pieces(engine, &scanners[1..], &sample[start..end]);
                 return Ok(count + self.rests.count(rest + end - head.len())?);
             }
             let is_run = run.is_some() || is_blank(&sample[start..]);
-            if end == sample.len() && patterns.len() == 1 && is_run {
+            if end == sample.len() && scanners.len() == 1 && is_run {
                 if let Some(long) = self.in_long_piece(&head[start..], rest)? {
                     return Ok(count + long);
                 }
@@ -724,12 +745,12 @@ impl<'a> Suffixes<'a> {
 }
 
 /// Whether what follows `text` cannot change the pieces up to `end`.
-fn is_settled(pattern: &Pattern, text: &[u8], mut end: usize) -> bool {
+fn is_settled(scanner: &Scanner, text: &[u8], mut end: usize) -> bool {
     for _ in 0..UNSETTLED {
         if end == text.len() {
             return false;
         }
-        end = (pattern.end)(text, end);
+        end = (scanner.end)(text, end);
     }
     true
 }
@@ -751,7 +772,7 @@ fn is_uniform(text: &[u8]) -> bool {
 /// place on there is the piece that starts there, and what is left from that piece's end on.
 struct Rests<'a> {
     limit: &'a Limit<'a>,
-    patterns: &'a [&'static Pattern],
+    scanners: &'a [&'static Scanner],
     text: &'a [u8],
     /// For each place, by its distance from the end: the count, and the end of the piece that starts there.
     known: Vec<(u32, usize)>,
@@ -759,15 +780,15 @@ struct Rests<'a> {
     caseless: bool,
     /// Whether in the run of white space there is a newline.
     newline: bool,
-    /// The long piece met last, by the other patterns, or by its bytes and with its end.
+    /// The long piece met last, by the other scanners, or by its bytes and with its end.
     inner: Option<Box<Rests<'a>>>,
     long: Option<(usize, Counts<'a>)>,
 }
 
 impl<'a> Rests<'a> {
-    fn new(limit: &'a Limit<'a>, patterns: &'a [&'static Pattern], text: &'a [u8]) -> Self {
+    fn new(limit: &'a Limit<'a>, scanners: &'a [&'static Scanner], text: &'a [u8]) -> Self {
         let known = vec![(0, text.len())];
-        Self { limit, patterns, text, known, caseless: false, newline: false, inner: None, long: None }
+        Self { limit, scanners, text, known, caseless: false, newline: false, inner: None, long: None }
     }
 
     fn count(&mut self, at: usize) -> Result<usize> {
@@ -782,7 +803,7 @@ impl<'a> Rests<'a> {
             let end = match next < len && ends_as_the_next(self.text, from, end_from_next, self.caseless, self.newline)
             {
                 true => end_from_next,
-                false => (self.patterns[0].end)(self.text, from),
+                false => (self.scanners[0].end)(self.text, from),
             };
             self.caseless = class & CASELESS != 0 || (class & UPPER != 0 && self.caseless);
             self.newline = matches!(self.text[from], b'\r' | b'\n') || (class & SPACE != 0 && self.newline);
@@ -800,11 +821,12 @@ impl<'a> Rests<'a> {
     }
 
     fn count_piece(&mut self, start: usize, end: usize) -> Result<usize> {
-        let (limit, patterns) = (self.limit, &self.patterns[1..]);
-        if patterns.is_empty() {
+        let (limit, scanners) = (self.limit, &self.scanners[1..]);
+        if scanners.is_empty() {
             if self.long.as_ref().is_none_or(|&(known, _)| known != end) {
-                let counts = limit.engine.bpe().counts(Direction::Forward).filter(|_| end - start > SHORT);
-                let Some(counts) = counts else { return count_pieces(limit.engine, patterns, &self.text[start..end]) };
+                let is_long = end - start > SHORT;
+                let counts = is_long.then(|| limit.engine.bpe().counts(Direction::Forward)).flatten();
+                let Some(counts) = counts else { return Ok(count_pieces(limit.engine, &[], &self.text[start..end])) };
                 self.long = Some((end, counts));
             }
             let Some((_, counts)) = &mut self.long else { return Ok(0) };
@@ -815,9 +837,9 @@ impl<'a> Rests<'a> {
         }
         if self.inner.as_ref().is_none_or(|inner| inner.text.len() != end) {
             if end - start <= SHORT {
-                return count_pieces(limit.engine, patterns, &self.text[start..end]);
+                return Ok(count_pieces(limit.engine, scanners, &self.text[start..end]));
             }
-            self.inner = Some(Box::new(Rests::new(limit, patterns, &self.text[..end])));
+            self.inner = Some(Box::new(Rests::new(limit, scanners, &self.text[..end])));
         }
         self.inner.as_mut().map_or(Ok(0), |inner| inner.count(start))
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::normalize::Form;
-use crate::split::{pattern, Pattern};
+use crate::split::digits::{Digits, Place};
+use crate::split::{Pattern, Scanner};
 use crate::unicode::{check_version, class_at, class_before, is_start, SPACE};
 
 /// A stage as `spec.py` describes it: its name and its settings.
@@ -13,11 +14,19 @@ pub type StageRow = Vec<String>;
 
 pub struct Pipeline {
     stages: Vec<Stage>,
-    splits: Vec<&'static Pattern>,
+    splits: Vec<Splitter>,
+    /// The splits, if all are scanners.
+    scanners: Option<Vec<&'static Scanner>>,
     forms: Vec<Form>,
     /// Tokens are matched, then text normalized, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     pub extras: Extras,
+}
+
+/// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
+enum Splitter {
+    Digits(Digits),
+    Pattern(Pattern),
 }
 
 enum Stage {
@@ -108,7 +117,7 @@ impl Pipeline {
         let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && row.first() != Some(&"Split") {
+            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -121,13 +130,18 @@ impl Pipeline {
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
-                    splits.push(pattern(name)?);
+                    splits.push(Splitter::Pattern(Pattern::scanner(name)?));
                 }
+                ["SplitRegex", regex, syntax, allow_backtracking, version] => {
+                    check_version(version)?;
+                    splits.push(Splitter::Pattern(Pattern::regex(regex, syntax, allow_backtracking == "true")?));
+                }
+                ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
             }
         }
         if splits.is_empty() {
-            splits.push(pattern("none")?);
+            splits.push(Splitter::Pattern(Pattern::scanner("none")?));
         }
         let order = |stage: &Stage| match stage {
             Stage::Match { normalized: false } => 0,
@@ -137,7 +151,12 @@ impl Pipeline {
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
         let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
-        Ok(Self { stages, splits, is_orderly, extras: Extras::new(extras, forms.clone())?, forms })
+        let scanner = |splitter: &Splitter| match splitter {
+            Splitter::Digits(_) => None,
+            Splitter::Pattern(pattern) => pattern.as_scanner(),
+        };
+        let scanners = splits.iter().map(scanner).collect();
+        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, forms.clone())?, forms })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -150,8 +169,15 @@ impl Pipeline {
             Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
-        let split = |pattern: &&Pattern| {
-            row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+        let split = |splitter: &Splitter| match splitter {
+            Splitter::Digits(digits) => {
+                let (how, why) = digits.plan();
+                row("digits", how, why)
+            }
+            Splitter::Pattern(pattern) => {
+                let (how, why) = pattern.plan();
+                row("split", how, &why)
+            }
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
     }
@@ -170,7 +196,7 @@ impl Pipeline {
         for item in self.items(text, policy, continues) {
             match item {
                 Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
-                Item::Text(segment) => split(&self.splits, &segment.bytes, 0, &mut |start, end| {
+                Item::Text(segment) => self.split(&segment, &mut |start, end| {
                     worked += end - start;
                     if worked >= STOP_EVERY {
                         worked = 0;
@@ -230,17 +256,33 @@ impl Pipeline {
         }
     }
 
+    fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
+            let (mut scan, mut pos) = (pattern.scan(&segment.bytes), 0);
+            while pos < segment.bytes.len() {
+                let end = scan.end(pos);
+                visit(pos, end)?;
+                pos = end;
+            }
+            return scan.check();
+        }
+        split_again(&self.splits, &segment.bytes, 0, visit)
+    }
+
     // ======================== places where token counts add up ========================
 
     /// Whether `at` is a boundary between pieces whatever stands in front of it and whatever comes after, so that the
     /// text can be worked on from there as if it continued (and up to there as if it ended). Not every such place is
     /// known; in ordinary text there is one every word or so.
     pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
-        let Some(pattern) = self.splits.iter().find(|pattern| pattern.splits) else { return false };
+        // A token that swallows white space must not do so across the place.
+        let splits = |text: &[u8], at: usize| {
+            self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
+        };
         let is_boundary = match self.forms[..] {
-            [] => (pattern.cut)(text, at),
-            _ if is_ascii_around(text, at) => (pattern.cut)(text, at),
-            [form] => form.holds_between(text, at, pattern.cut),
+            [] => splits(text, at),
+            _ if is_ascii_around(text, at) => splits(text, at),
+            [form] => form.holds_between(text, at, splits),
             _ => false,
         };
         let covers_normalized = || {
@@ -251,6 +293,24 @@ impl Pipeline {
             && is_boundary
             && !policy.covers(text, at, false)
             && !(policy.takes_normalized() && covers_normalized())
+    }
+
+    /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
+    /// sides as they cut the whole.
+    fn splits_at(&self, text: &[u8], at: usize) -> bool {
+        for splitter in &self.splits {
+            match splitter {
+                Splitter::Digits(digits) => match digits.place(text, at) {
+                    Place::Boundary => return true,
+                    Place::InRun => return false,
+                    Place::Outside => {}
+                },
+                Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
+                Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
+                Splitter::Pattern(_) => {}
+            }
+        }
+        false
     }
 
     /// Whether what follows the extra token that ends at `at` counts as a text of its own.
@@ -326,8 +386,9 @@ impl Pipeline {
         self.stages.iter().any(|stage| matches!(stage, Stage::PrefixSpace))
     }
 
-    pub fn splits(&self) -> &[&'static Pattern] {
-        &self.splits
+    /// The splits, if all are scanners.
+    pub fn scanners(&self) -> Option<&[&'static Scanner]> {
+        self.scanners.as_deref()
     }
 }
 
@@ -375,24 +436,28 @@ fn is_ascii_around(text: &[u8], at: usize) -> bool {
     text[at - 1..text.len().min(at + 2)].is_ascii()
 }
 
-/// Splits by the first pattern, and each piece again with the others.
-pub fn split(
-    patterns: &[&Pattern],
+/// Splits by the first splitter, and each piece again with the others.
+fn split_again(
+    splitters: &[Splitter],
     bytes: &[u8],
     base: usize,
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
-    let mut pos = 0;
-    while pos < bytes.len() {
-        let end = (pattern.end)(bytes, pos);
-        match rest {
-            [] => visit(base + pos, base + end)?,
-            _ => split(rest, &bytes[pos..end], base + pos, visit)?,
+    let Some((splitter, rest)) = splitters.split_first() else { return visit(base, base + bytes.len()) };
+    match splitter {
+        Splitter::Digits(digits) => {
+            digits.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
         }
-        pos = end;
+        Splitter::Pattern(pattern) => {
+            let (mut scan, mut pos) = (pattern.scan(bytes), 0);
+            while pos < bytes.len() {
+                let end = scan.end(pos);
+                split_again(rest, &bytes[pos..end], base + pos, visit)?;
+                pos = end;
+            }
+            scan.check()
+        }
     }
-    Ok(())
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
-from ..patterns import PATTERNS
+from ..patterns import DIGITS, PATTERNS, SYNTAXES
 from ..spec import BPE, MAX_ID, ExtraToken, Spec
 from .json_node import Node, parse, shown
 
@@ -32,13 +32,31 @@ MAGIC = b"subword tokenizer "
 VERSION = 1
 SECTIONS = ("pieces", "offsets", "ids", "merges")
 
+PARTS = {
+    "pieces": "sections pieces (their bytes, end to end) and offsets",
+    "ids": "section ids",
+    "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
+    "then the entry with the lowest id merges first",
+    "pattern": "outline.stages, Split, by the name of a pattern",
+    "normalization": "outline.stages, Normalize and PrefixSpace",
+    "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
+    "template": "outline.template",
+    "roles": "roles",
+    "notes": "notes",
+}
+LIMITS = "nothing: it holds all that a tokenizer of subword is"
+
 _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 
 # Every field of a stage, with its test. Which Unicode versions there are, the core knows.
 _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "normalized": lambda value: isinstance(value, bool),
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
+    "grouping": lambda value: value in DIGITS,
     "pattern": lambda value: value in PATTERNS,
+    "regex": lambda value: isinstance(value, str),
+    "syntax": lambda value: value in SYNTAXES,
+    "allow_backtracking": lambda value: isinstance(value, bool),
     "unicode": lambda value: isinstance(value, str) and value.isascii(),
 }
 

@@ -6,10 +6,12 @@ One JSON object. Read, with ids equal to that library's:
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
     normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), … and then ByteLevel
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), Digits(individual), … and then ByteLevel (Removed
+                    and inverted is the same as Isolated where the matches leave nothing out)
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
-    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges
+    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges; unk_token, fuse_unk
+                    and byte_fallback change nothing, for a byte-level BPE knows every character
 
 Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
 `unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
@@ -24,22 +26,54 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from ..byte_alphabet import spelled_bytes, to_alphabet
-from ..errors import FormatError, SubwordValueError, SubwordWarning
-from ..patterns import UNICODE, get_pattern, pattern_of
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+from .._core import regex_covers, same_in_both_syntaxes
+from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
+from ..errors import FormatError, SubwordValueError, warn
+from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, pattern_of
+from ..spec import (
+    BPE,
+    MAX_ID,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
-# The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions.
+PARTS = {
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet",
+    "ids": "model.vocab, the values; added_tokens[].id",
+    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges",
+    "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",
+    "normalization": "normalizer; pre_tokenizer.add_prefix_space",
+    "extra tokens": "added_tokens, with their flags; unmatchable ones only in model.vocab",
+    "template": "post_processor",
+    "roles": "only what the template (bos, eos) and model.unk_token say; the rest stands in tokenizer_config.json",
+    "notes": None,
+}
+LIMITS = (
+    "ranks that no merge list can stand for; a model without tokens for all bytes of UTF-8; stages in another order or "
+    "of other Unicode versions; a prefix space with a pattern other than gpt2; tokens spelled like "
+    "others"
+)
+
+# The Unicode versions of tokenizers 0.23: of its normalizers, of the classes in its split expressions …
 NORMALIZER_UNICODE = Normalize("NFC").unicode
 SPLIT_UNICODE = UNICODE
+DIGITS_UNICODE = "17.0"  # of `Digits`, which asks the Rust library
 
 
 def looks_like(data: bytes) -> bool:
@@ -56,11 +90,12 @@ _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "type": ((None, "BPE"), "only byte-level BPE is supported"),
-    "dropout": ((None,), "it makes ids random; set it to null and use `sample`"),
+    "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
     "end_of_word_suffix": ((None, ""), "a byte-level BPE has none"),
-    "fuse_unk": ((None, False), "a byte-level BPE has no unknown pieces"),
-    "byte_fallback": ((None, False), "a byte-level BPE needs none"),
+    # What is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
+    "fuse_unk": ((None, False, True), "use false"),
+    "byte_fallback": ((None, False, True), "use false"),
 }
 
 
@@ -134,36 +169,78 @@ def _read_normalizer(node: Node) -> tuple[Normalize, ...]:
 
 
 def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
-    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and then ByteLevel"
-    *splits, last = _steps(node, "pretokenizers") or [node]
+    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel"
+    *cutting, last = _steps(node, "pretokenizers") or [node]
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
-    for step, kind in [*((step, "Split") for step in splits), (last, "ByteLevel")]:
-        if step["type"].value != kind:
+    for step, kinds in [*((step, _CUTTING) for step in cutting), (last, ("ByteLevel",))]:
+        if step["type"].text() not in kinds:
             raise _unsupported(step, known)
     prefix_space = last.get("add_prefix_space", True)
-    if splits and prefix_space.flag():
+    if cutting and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
-    patterns = [_read_split(step) for step in splits]
+    stages = _read_cutting(cutting)
     if last.get("use_regex", True).flag():
-        patterns.append("gpt2")
-    splitting = tuple(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"])
-    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting
+        stages.append(Split("gpt2", SPLIT_UNICODE))
+    if not any(isinstance(stage, (Split, SplitRegex)) for stage in stages):
+        stages.append(Split("none", SPLIT_UNICODE))
+    return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages)
+
+
+def _read_cutting(steps: list[Node]) -> list[Stage]:
+    """Splits and Digits as stages: rows of `patterns.py` where they spell such, the longest first."""
+    read = [_CUTTING[step["type"].value](step) for step in steps]
+    stages: list[Stage] = []
+    at = 0
+    while at < len(read):
+        end, row = next(
+            ((end, row) for end in range(len(read), at, -1) if (row := _row_of(*read[at:end]))), (at + 1, None)
+        )
+        step = read[at]
+        if row is not None:
+            stages.append(Split(row.name, SPLIT_UNICODE))
+        elif isinstance(step, Digits):
+            stages.append(step)
+        elif step in _GROUPINGS:
+            stages.append(Digits(cast("Any", _GROUPINGS[step]), SPLIT_UNICODE))
+        else:
+            stages.append(SplitRegex(step, "oniguruma", unicode=SPLIT_UNICODE))
+        at = end
+    return stages
+
+
+def _read_digits(step: Node) -> Digits:
+    _check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
+    return Digits("one", DIGITS_UNICODE)
 
 
 def _read_split(step: Node) -> str:
-    """The name of the pattern of a Split."""
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    """The expression of a Split, of which every match and all between them is a piece."""
     regex = step["pattern"]["Regex"]
-    row = pattern_of(regex.text())
-    if row is None:
-        raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
-    if re.search(r"[0-9]\}\+", regex.value):
-        raise regex.error(
-            f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
-            f"for that, write {json.dumps(row.plain)}"
-        )
-    return row.name
+    covers = regex.text() not in _GROUPINGS
+    try:
+        covers = covers and regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
+    except SubwordValueError as error:
+        if _row_of(regex.text()) is None:
+            raise regex.error(str(error)) from None
+    if covers and (step["behavior"].value, step.get("invert").value) == ("Removed", True):
+        return regex.text()  # nothing is there to be removed
+    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    return regex.text()
+
+
+_CUTTING: dict[Any, Callable[[Node], str | Digits]] = {"Digits": _read_digits, "Split": _read_split}
+_GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
+
+
+def _row_of(*steps: str | Digits) -> Pattern | None:
+    """The row that Splits spell; none for one that a stage `Digits` and another row spell, which are taken then.
+
+    `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
+    """
+    regexes = [step for step in steps if isinstance(step, str) and not re.search(r"[0-9]\}\+", step)]
+    row = pattern_of(*regexes) if len(regexes) == len(steps) else None
+    return row if row is not None and digits_and_rest(row) is None else None
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -241,7 +318,7 @@ def _read_model(
             problem = None if extra is None else _shared_problem(extra, piece, token in merged)
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
-    missing = sorted(set(range(256)) - {piece[0] for piece, _ in entries if len(piece) == 1})
+    missing = sorted(set(range(256)) - {*NEVER_IN_UTF8} - {piece[0] for piece, _ in entries if len(piece) == 1})
     if missing:
         listed = " ".join(f"0x{byte:02X}" for byte in missing)
         raise node["vocab"].error(f"a byte-level BPE needs a token for each byte; there is none for {listed}")
@@ -430,14 +507,16 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    places = [order.index(stage if isinstance(stage, MatchTokens) else type(stage)) for stage in spec.stages]
+    kinds = [Split if isinstance(stage, (Digits, SplitRegex)) else type(stage) for stage in spec.stages]
+    places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        known = {Normalize: NORMALIZER_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
-        if isinstance(stage, (Normalize, Split)) and stage.unicode != known:
-            _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+        if isinstance(stage, (Normalize, Digits, Split, SplitRegex)):
+            known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
+            if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
+                _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
@@ -454,13 +533,13 @@ def _warn_of_roles(spec: Spec) -> None:
     lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
     if lost:
         text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
-        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
+        warn(text)
 
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
-    missing = bytes(byte for byte in range(256) if to_alphabet(bytes([byte])) not in vocab)
+    missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
     if missing:
         _refuse(f"a model without tokens for the bytes {missing!r}: tokenizers would drop them from text")
     for token in spec.extra:
@@ -528,17 +607,40 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
-    rows = [get_pattern(stage.pattern) for stage in spec.stages if isinstance(stage, Split)]
-    rows = [row for row in rows if row.name != "none"]
-    prefix_space, built_in = PrefixSpace() in spec.stages, [row.name for row in rows] == ["gpt2"]
-    if built_in or not rows:
-        return _byte_level(prefix_space, use_regex=built_in)
+    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
+    prefix_space, built_in = PrefixSpace() in spec.stages, cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
+    if built_in:
+        cutting.pop()
+    byte_level = _byte_level(prefix_space, use_regex=built_in)
+    if not cutting:
+        return byte_level
     if prefix_space:
-        _refuse(f"a space in front of the text together with the split pattern {rows[0].name!r}")
-    splits = [
-        {"type": "Split", "pattern": {"Regex": row.plain}, "behavior": "Isolated", "invert": False} for row in rows
-    ]
-    return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(use_regex=False)]}
+        _refuse(f"a space in front of the text together with the stage {cutting[0]!r}")
+    return {
+        "type": "Sequence",
+        "pretokenizers": [step for stage in cutting for step in _steps_of(stage)] + [byte_level],
+    }
+
+
+_WHOLE = Split("none", SPLIT_UNICODE)
+
+
+def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
+    if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
+        return [{"type": "Digits", "individual_digits": True}]
+    fixed = {"behavior": "Isolated", "invert": False}
+    return [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in _regexes(stage)]
+
+
+def _regexes(stage: Digits | Split | SplitRegex) -> Sequence[str]:
+    """The expressions of a stage, as tokenizers reads them."""
+    if isinstance(stage, Digits):
+        return [DIGITS[stage.grouping]]
+    if isinstance(stage, Split):
+        return get_pattern(stage.pattern).steps
+    if stage.syntax != "oniguruma" and not same_in_both_syntaxes(stage.regex):
+        _refuse(f"the split pattern {stage.regex!r}, which says something else in Oniguruma's syntax")
+    return [stage.regex]
 
 
 def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:

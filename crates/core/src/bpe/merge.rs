@@ -50,7 +50,13 @@ pub fn short(
 
 /// The same for a piece of any length, in O(n log n): candidates wait in a queue, and one whose tokens have merged
 /// otherwise meanwhile is passed over.
-pub fn long(piece: &[u8], byte_tokens: &[Token; 256], rules: &Rules, out: &mut Vec<Token>) {
+pub fn long(
+    piece: &[u8],
+    byte_tokens: &[Token; 256],
+    rules: &Rules,
+    out: &mut Vec<Token>,
+    mut merged: impl FnMut((Token, Token, Rule)),
+) {
     const GONE: Token = Token::MAX;
     let len = piece.len();
     let mut tokens: Vec<Token> = piece.iter().map(|&byte| byte_tokens[byte as usize]).collect();
@@ -72,6 +78,7 @@ pub fn long(piece: &[u8], byte_tokens: &[Token; 256], rules: &Rules, out: &mut V
             continue;
         }
         let Some(rule) = rules.get(tokens[at], tokens[right]).filter(|rule| rule.rank == rank) else { continue };
+        merged((tokens[at], tokens[right], rule));
         tokens[at] = rule.token;
         tokens[right] = GONE;
         let after = next[right];

@@ -15,7 +15,9 @@ mod linear;
 mod merge;
 mod prove;
 mod rules;
+mod trie;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
@@ -23,29 +25,50 @@ use crate::vocab::{show, Token, Vocab};
 use linear::Linear;
 pub use linear::{Counts, Direction};
 use rules::Rules;
+use trie::Trie;
 
-/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not.
-const SHORT: usize = 96;
+/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
+const SHORT: usize = 24;
+/// … but for those up to this length the trie, which takes tens of milliseconds to build, is not built …
+const MEDIUM: usize = 96;
+/// … before so many bytes of them were merged.
+const WORTH_A_TRIE: usize = 1 << 18;
 
 pub struct Bpe {
     pub vocab: Vocab,
     byte_tokens: [Token; 256],
+    /// Bytes without an entry, none of which well-formed text has.
+    missing: Vec<u8>,
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
-    has_one_pass: bool,
     longest: usize,
+    /// Whether the tries of `linear` can hold the entries.
+    has_room: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
+    /// Bytes of medium pieces that were merged for want of the trie.
+    merged: AtomicUsize,
 }
 
 /// What `prove` found out about a vocabulary.
 enum Proof {
-    /// Every entry encodes to itself. The last merge of each, and its rank plus one; bytes have rank 0. An entry that
-    /// does not rank after its parts, if there is one.
-    Proved { parts: Vec<(Token, Token)>, ranks: Vec<u32>, out_of_order: Option<Token> },
+    /// Every entry encodes to itself, and is made as it says here. An entry that does not rank after its parts, if
+    /// there is one.
+    Proved { entries: Vec<Made>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
+}
+
+/// How an entry is made: all that one pass asks about it, side by side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Made {
+    /// What its last merge joins.
+    left: Token,
+    right: Token,
+    /// The rank of that merge plus one; 0 for a byte, which no merge makes.
+    rank: u32,
+    len: u32,
 }
 
 /// How the priority of a merge is given.
@@ -58,29 +81,44 @@ pub enum Priority {
 
 impl Bpe {
     pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool) -> Result<Self> {
-        let byte_tokens = byte_tokens(&vocab)?;
+        let (byte_tokens, missing) = byte_tokens(&vocab)?;
         let rules = match priority {
             Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
             Priority::Rank => Rules::from_ranks(&vocab),
         };
         let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
-            Proof::Proved { parts, ranks, out_of_order } => {
-                let needed = Rules::from_parts(&parts, &ranks);
-                (Proof::Proved { parts, ranks, out_of_order }, needed)
+            Proof::Proved { entries, out_of_order } => {
+                let needed = Rules::from_entries(&entries);
+                (Proof::Proved { entries, out_of_order }, needed)
             }
             refuted => (refuted, rules),
         };
         Ok(Self {
-            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && Linear::has_room(&vocab),
             longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
+            has_room: Trie::has_room(&vocab),
             vocab,
             byte_tokens,
+            missing,
             rules,
             ignore_merges,
             proof,
             forward: OnceLock::new(),
             backward: OnceLock::new(),
+            merged: AtomicUsize::new(0),
         })
+    }
+
+    /// Refuses text with a byte that has no entry. All other functions rely on there being none.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        if self.missing.is_empty() || std::str::from_utf8(text).is_ok() {
+            return Ok(());
+        }
+        let Some(at) = text.iter().position(|byte| self.missing.contains(byte)) else { return Ok(()) };
+        Err(Error::value(format!(
+            "byte {at} of the text is 0x{:02X}, which UTF-8 never has and for which this vocabulary has no entry: \
+             decode the text with the encoding that it is in, or with errors=\"replace\", and pass the str",
+            text[at]
+        )))
     }
 
     /// Appends the tokens of a piece.
@@ -96,13 +134,18 @@ impl Bpe {
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
-        if piece.len() <= SHORT {
+        if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
             merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(piece, &self.byte_tokens, &self.rules, out);
+            merge::long(piece, &self.byte_tokens, &self.rules, out, |_| {});
         }
+    }
+
+    fn is_worth_a_trie(&self, more: usize) -> bool {
+        self.has_one_pass()
+            && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
     }
 
     /// Whether a piece that is an entry is that entry.
@@ -112,7 +155,7 @@ impl Bpe {
 
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
-        self.has_one_pass
+        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
     }
 
     /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.
@@ -127,7 +170,7 @@ impl Bpe {
 
     /// All entries in a trie, if they are not too many.
     pub fn trie(&self, direction: Direction) -> Option<&Linear> {
-        Linear::has_room(&self.vocab).then(|| self.linear(direction))
+        self.has_room.then(|| self.linear(direction))
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
@@ -145,23 +188,35 @@ impl Bpe {
 
     /// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side: undo the merges of
     /// both at the border, latest first, and see whether the merge across the border would have come before.
-    fn compatible(&self, parts: &[(Token, Token)], ranks: &[u32], mut a: Token, mut b: Token) -> bool {
+    fn compatible(&self, entries: &[Made], mut a: Token, mut b: Token) -> bool {
         let mut limit = u32::MAX;
         loop {
             if self.rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
                 return false;
             }
-            let (rank_a, rank_b) = (ranks[a as usize], ranks[b as usize]);
-            if rank_a > rank_b {
-                limit = rank_a;
-                a = parts[a as usize].1;
-            } else if rank_b == 0 {
+            let (made_a, made_b) = (entries[a as usize], entries[b as usize]);
+            if made_a.rank > made_b.rank {
+                limit = made_a.rank;
+                a = made_a.right;
+            } else if made_b.rank == 0 {
                 return true; // two bytes
             } else {
-                limit = rank_b + 1; // of two equal merges the left one comes first
-                b = parts[b as usize].0;
+                limit = made_b.rank + 1; // of two equal merges the left one comes first
+                b = made_b.left;
             }
         }
+    }
+
+    /// What the last merge of each entry's own bytes joins; None for a byte, for an entry that does not encode to
+    /// itself, and for one that is too long to be tried.
+    pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
+        let pair = |made: Made| (made.rank > 0).then_some((made.left, made.right));
+        if let Proof::Proved { entries, .. } = &self.proof {
+            return entries.iter().map(|&made| pair(made)).collect();
+        }
+        let mut out = Vec::new();
+        let mut last = |token| prove::last_merge(&self.vocab, &self.byte_tokens, &self.rules, token, &mut out);
+        (0..self.vocab.len() as Token).map(|token| last(token).and_then(pair)).collect()
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -173,9 +228,7 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_one_pass => {
-                        ("looked up", why, from_a_queue, "the vocabulary is too large".into())
-                    }
+                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
@@ -190,31 +243,51 @@ impl Bpe {
                 }
             }
         };
-        vec![
+        let short = if self.has_one_pass() { SHORT } else { MEDIUM };
+        let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
-            row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
+            row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
             row("long piece", long, why_long),
-        ]
+        ];
+        if !self.missing.is_empty() {
+            let why = format!("the vocabulary has no entry for {}, which UTF-8 never has", hex(&self.missing));
+            rows.push(row("bytes that are not UTF-8", "checked first", why));
+        }
+        rows
     }
 }
 
-/// The entries of the 256 bytes, all of which must be there: otherwise some text could not be encoded.
-fn byte_tokens(vocab: &Vocab) -> Result<[Token; 256]> {
-    let mut tokens = [0; 256];
-    let mut missing = Vec::new();
+/// Stands for a byte that has no entry, where entries are proved. No rule has it: tokens are below 2^30.
+const NO_TOKEN: Token = 1 << 30;
+
+/// Whether no well-formed UTF-8 has this byte (Unicode 16, table 3-7).
+fn is_never_in_utf8(byte: u8) -> bool {
+    matches!(byte, 0xc0 | 0xc1 | 0xf5..=0xff)
+}
+
+/// The entries of the bytes, and the bytes that have none: only such as well-formed text never has, otherwise some
+/// text could not be encoded.
+fn byte_tokens(vocab: &Vocab) -> Result<([Token; 256], Vec<u8>)> {
+    let mut tokens = [NO_TOKEN; 256];
+    let (mut missing, mut needed) = (Vec::new(), Vec::new());
     for byte in 0..=255u8 {
         match vocab.find(&[byte]) {
             Some(token) => tokens[byte as usize] = token,
-            None => missing.push(format!("0x{byte:02x}")),
+            None if is_never_in_utf8(byte) => missing.push(byte),
+            None => needed.push(byte),
         }
     }
-    if missing.is_empty() {
-        return Ok(tokens);
+    if needed.is_empty() {
+        return Ok((tokens, missing));
     }
-    let listed = missing.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    let more = if missing.len() > 8 { ", …" } else { "" };
+    let more = if needed.len() > 8 { ", …" } else { "" };
     Err(Error::format(format!(
-        "a byte-level vocabulary needs an entry for each of the 256 bytes; {} are missing: {listed}{more}",
-        missing.len()
+        "a byte-level vocabulary needs an entry for each byte that UTF-8 has; {} are missing: {}{more}",
+        needed.len(),
+        hex(&needed[..needed.len().min(8)])
     )))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("0x{byte:02X}")).collect::<Vec<_>>().join(", ")
 }

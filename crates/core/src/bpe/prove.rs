@@ -7,30 +7,18 @@
 //! time at which it is made.
 
 use super::rules::Rules;
-use super::{merge, Proof};
+use super::{merge, Made, Proof, MEDIUM};
 use crate::vocab::{Token, Vocab};
 
 pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof {
     let len = vocab.len();
-    let (mut parts, mut ranks) = (vec![(0, 0); len], vec![0; len]);
+    let mut entries = vec![Made::default(); len];
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
-        let piece = vocab.piece(token);
-        if piece.len() == 1 {
-            continue;
-        }
-        out.clear();
-        let mut last = None;
-        if piece.len() <= 4096 {
-            merge::short(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge));
-        }
-        match (&out[..], last) {
-            ([only], Some((left, right, rule))) if *only == token => {
-                parts[token as usize] = (left, right);
-                ranks[token as usize] = rule.rank + 1;
-            }
-            _ => {
+        match last_merge(vocab, byte_tokens, rules, token, &mut out) {
+            Some(made) => entries[token as usize] = made,
+            None => {
                 failed = failed.or(Some(token));
                 count += 1;
             }
@@ -40,9 +28,34 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         return Proof::Refuted { example, count };
     }
     let early = |&token: &usize| {
-        let (left, right) = parts[token];
-        ranks[token] > 0 && ranks[token] <= ranks[left as usize].max(ranks[right as usize])
+        let Made { left, right, rank, .. } = entries[token];
+        rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
     };
     let out_of_order = (0..len).find(early).map(|token| token as Token);
-    Proof::Proved { parts, ranks, out_of_order }
+    Proof::Proved { entries, out_of_order }
+}
+
+/// How an entry is made of its bytes; None if it does not encode to itself.
+pub fn last_merge(
+    vocab: &Vocab,
+    byte_tokens: &[Token; 256],
+    rules: &Rules,
+    token: Token,
+    out: &mut Vec<Token>,
+) -> Option<Made> {
+    let piece = vocab.piece(token);
+    let len = piece.len() as u32;
+    if len == 1 {
+        return Some(Made { len, ..Made::default() });
+    }
+    out.clear();
+    let mut last = None;
+    match piece.len() {
+        ..=MEDIUM => merge::short(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
+        _ => merge::long(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
+    }
+    match (&out[..], last) {
+        ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),
+        _ => None,
+    }
 }

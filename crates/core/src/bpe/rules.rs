@@ -1,5 +1,6 @@
 //! The rules of a BPE: which pairs of tokens merge, into what, and how early.
 
+use super::Made;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::vocab::{show, Token, Vocab};
@@ -11,13 +12,14 @@ pub struct Rule {
     pub token: Token,
 }
 
-/// Rules by their pair, in open addressing: one multiplication and, nearly always, one cache line a look-up.
+/// Rules by their pair, in open addressing. Most pairs have no rule, and that is nearly always seen in the tags alone,
+/// which fit into a near cache where the slots do not.
 pub struct Rules {
+    /// A byte of each slot's hash, or 0 where it is free.
+    tags: Vec<u8>,
     slots: Vec<(u64, Rule)>,
     shift: u32,
 }
-
-const EMPTY: u64 = u64::MAX; // no pair: tokens are below 2^30
 
 #[inline]
 fn key(left: Token, right: Token) -> u64 {
@@ -27,31 +29,36 @@ fn key(left: Token, right: Token) -> u64 {
 impl Rules {
     fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {
         let bits = (rules.len() * 2).next_power_of_two().max(16).trailing_zeros();
-        let mut slots = vec![(EMPTY, Rule { rank: 0, token: 0 }); 1 << bits];
+        let mut slots = vec![(0, Rule { rank: 0, token: 0 }); 1 << bits];
+        let mut tags = vec![0; slots.len()];
         let shift = 64 - bits;
         for ((left, right), rule) in rules {
-            let mut at = start(key(left, right), shift);
-            while slots[at].0 != EMPTY {
+            let (mut at, tag) = start(key(left, right), shift);
+            while tags[at] != 0 {
                 at = (at + 1) & (slots.len() - 1);
             }
+            tags[at] = tag;
             slots[at] = (key(left, right), rule);
         }
-        Self { slots, shift }
+        Self { tags, slots, shift }
     }
 
     #[inline]
     pub fn get(&self, left: Token, right: Token) -> Option<Rule> {
         let key = key(left, right);
-        let mut at = start(key, self.shift);
+        let (mut at, tag) = start(key, self.shift);
         loop {
-            let (found, rule) = self.slots[at];
-            if found == key {
-                return Some(rule);
-            }
-            if found == EMPTY {
+            let found = self.tags[at];
+            if found == 0 {
                 return None;
             }
-            at = (at + 1) & (self.slots.len() - 1);
+            if found == tag {
+                let (found, rule) = self.slots[at];
+                if found == key {
+                    return Some(rule);
+                }
+            }
+            at = (at + 1) & (self.tags.len() - 1);
         }
     }
 
@@ -91,9 +98,13 @@ impl Rules {
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
     pub fn from_ranks(vocab: &Vocab) -> Self {
         let mut rules = Vec::with_capacity(vocab.len() * 2);
+        // Only where entries of both lengths exist is a cut looked up: in one entry of a megabyte, all take minutes.
+        let lengths = || (0..vocab.len() as Token).map(|token| vocab.piece_len(token));
+        let mut exists = vec![false; lengths().max().unwrap_or(0) + 1];
+        lengths().for_each(|length| exists[length] = true);
         for token in 0..vocab.len() as Token {
             let piece = vocab.piece(token);
-            for cut in 1..piece.len() {
+            for cut in (1..piece.len()).filter(|&cut| exists[cut] && exists[piece.len() - cut]) {
                 let (left, right) = piece.split_at(cut);
                 if let (Some(left), Some(right)) = (vocab.find(left), vocab.find(right)) {
                     rules.push(((left, right), Rule { rank: token, token }));
@@ -103,18 +114,20 @@ impl Rules {
         Self::new(rules.into_iter())
     }
 
-    /// One rule a token: the last merge of each, where every entry encodes to itself.
-    pub fn from_parts(parts: &[(Token, Token)], ranks: &[u32]) -> Self {
-        let rules: Vec<_> = (0..parts.len())
-            .filter(|&token| ranks[token] > 0)
-            .map(|token| (parts[token], Rule { rank: ranks[token], token: token as Token }))
-            .collect();
+    /// One rule an entry: its last merge, where every entry encodes to itself.
+    pub fn from_entries(entries: &[Made]) -> Self {
+        let rule = |(token, made): (usize, &Made)| {
+            (made.rank > 0).then_some(((made.left, made.right), Rule { rank: made.rank, token: token as Token }))
+        };
+        let rules: Vec<_> = entries.iter().enumerate().filter_map(rule).collect();
         Self::new(rules.into_iter())
     }
 }
 
+/// The slot at which a search starts, and the tag.
 #[inline]
-fn start(key: u64, shift: u32) -> usize {
+fn start(key: u64, shift: u32) -> (usize, u8) {
     let mixed = (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> shift) as usize
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    ((mixed >> shift) as usize, (mixed >> (shift - 8)) as u8 | 1)
 }

@@ -1,26 +1,40 @@
-//! Split patterns: where does the piece that starts here end? One scanner a file, each equal to its regular
-//! expression (`patterns.py`), written as a forward scan without backtracking: linear in the text, whatever it is.
+//! Split patterns: where does the piece that starts here end? The common ones have a scanner, one a file, each equal
+//! to its regular expression (`patterns.py`), written as a forward scan without backtracking: linear in the text,
+//! whatever it is. Every other regular expression is compiled (`regex`), and is linear too.
 //!
-//! A scanner sees the text from a piece's start to the text's end and nothing before: regular expressions without
-//! look-behind have no memory. To add one: a file here, a row in `PATTERNS`.
+//! A piece depends on the text from its start to the text's end and on nothing before: regular expressions without
+//! look-behind have no memory. To add a scanner: a file here, a row in `SCANNERS`.
 
 mod cl100k;
+pub mod digits;
 mod gpt2;
 mod o200k;
+pub mod regex;
 
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
-/// A split pattern.
-pub struct Pattern {
-    pub name: &'static str,
+use regex::{Regex, ScanState, Syntax};
+
+/// A split pattern: a row of `SCANNERS`, or a compiled regular expression.
+#[derive(Debug)]
+pub struct Pattern(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Scanner(&'static Scanner),
+    Regex(Box<Regex>),
+}
+
+/// A hand-written scanner, of which more is known than of any expression: `CHANGED`, `UNSETTLED`, `ends_as_the_next`.
+#[derive(Debug)]
+pub struct Scanner {
+    name: &'static str,
     /// Whether it cuts at all.
-    pub splits: bool,
+    splits: bool,
     /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
     pub end: fn(text: &[u8], pos: usize) -> usize,
-    /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
-    /// beside it, wherever it starts and ends. May say no where there always is one.
-    pub cut: fn(text: &[u8], at: usize) -> bool,
+    cut: fn(text: &[u8], at: usize) -> bool,
     /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
     /// None where it is p itself (but for the first and last few p, which are left to `end`).
     pub prefix_ends: Option<PrefixEnds>,
@@ -28,18 +42,89 @@ pub struct Pattern {
 
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
-const PATTERNS: &[Pattern] = &[
-    Pattern { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
-    Pattern { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
+const SCANNERS: &[Scanner] = &[
+    Scanner { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
+    Scanner { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
+    Scanner { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
+    Scanner { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
 ];
 
-/// The pattern called `name`.
-pub fn pattern(name: &str) -> Result<&'static Pattern> {
-    match PATTERNS.iter().find(|pattern| pattern.name == name) {
-        Some(pattern) => Ok(pattern),
-        None => Err(Error::value(format!("unknown split pattern {name:?}"))),
+impl Pattern {
+    /// The scanner called `name`.
+    pub fn scanner(name: &str) -> Result<Self> {
+        match SCANNERS.iter().find(|scanner| scanner.name == name) {
+            Some(scanner) => Ok(Self(Kind::Scanner(scanner))),
+            None => Err(Error::value(format!("there is no scanner for the split pattern {name:?}"))),
+        }
+    }
+
+    pub fn regex(text: &str, syntax: &str, allow_backtracking: bool) -> Result<Self> {
+        Ok(Self(Kind::Regex(Box::new(Regex::new(text, Syntax::new(syntax)?, allow_backtracking)?))))
+    }
+
+    /// How it runs, and why that is right.
+    pub fn plan(&self) -> (String, String) {
+        match &self.0 {
+            Kind::Scanner(scanner) => {
+                (format!("scanner {}", scanner.name), "a forward scan that equals the regular expression".to_owned())
+            }
+            Kind::Regex(regex) => regex.plan(),
+        }
+    }
+
+    pub fn as_scanner(&self) -> Option<&'static Scanner> {
+        match self.0 {
+            Kind::Scanner(scanner) => Some(scanner),
+            Kind::Regex(_) => None,
+        }
+    }
+
+    /// Whether it cuts at all.
+    pub fn splits(&self) -> bool {
+        !matches!(self.0, Kind::Scanner(Scanner { splits: false, .. }))
+    }
+
+    /// A scan of one text.
+    pub fn scan<'a>(&'a self, text: &'a [u8]) -> Scan<'a> {
+        Scan { pattern: self, text, state: ScanState::default() }
+    }
+
+    /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
+    /// beside it, wherever it starts and ends. May say no where there always is one.
+    pub fn cut(&self, text: &[u8], at: usize) -> bool {
+        match &self.0 {
+            Kind::Scanner(scanner) => (scanner.cut)(text, at),
+            Kind::Regex(regex) => regex.cut(text, at),
+        }
+    }
+
+    /// Whether a text that ends at `at` and one that starts there have the boundaries that they have together, but
+    /// for one at `at`, because the character in front is in no match. May say no where they have.
+    pub fn ignores(&self, text: &[u8], at: usize) -> bool {
+        matches!(&self.0, Kind::Regex(regex) if regex.ignores(text, at))
+    }
+}
+
+/// One text, cut piece by piece.
+pub struct Scan<'a> {
+    pattern: &'a Pattern,
+    text: &'a [u8],
+    state: ScanState,
+}
+
+impl Scan<'_> {
+    /// The end of the piece that starts at `pos`, which must be inside the text; always beyond `pos`.
+    #[inline]
+    pub fn end(&mut self, pos: usize) -> usize {
+        match &self.pattern.0 {
+            Kind::Scanner(scanner) => (scanner.end)(self.text, pos),
+            Kind::Regex(regex) => regex.end(self.text, pos, &mut self.state),
+        }
+    }
+
+    /// Fails if the ends given are worth nothing, because the steps of a pattern that backtracks were used up.
+    pub fn check(&self) -> Result<()> {
+        self.state.check()
     }
 }
 
@@ -48,7 +133,7 @@ pub const CHANGED: usize = 3;
 /// What follows a text changes at most so many of its last pieces.
 pub const UNSETTLED: usize = 6;
 
-/// Whether, by every pattern here, the piece from `at` ends where the one from the next character does, at `end`. May
+/// Whether, by every scanner, the piece from `at` ends where the one from the next character does, at `end`. May
 /// say no where it does. `caseless`: the run of upper-case and caseless letters after the character holds a caseless one;
 /// `newline`: the run of white space after it holds a newline.
 pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool, newline: bool) -> bool {
@@ -68,7 +153,7 @@ pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool, newl
     first == second && second == third
 }
 
-/// No pattern here has a piece in which a number is followed by anything else, a letter by anything but a letter, a
+/// No scanner has a piece in which a number is followed by anything else, a letter by anything but a letter, a
 /// mark or an apostrophe, or anything visible by white space other than a newline.
 fn at_word_end(text: &[u8], at: usize) -> bool {
     let (before, _) = class_before(text, at);
@@ -190,10 +275,10 @@ mod tests {
     use super::*;
     use crate::unicode::char_len;
 
-    fn boundaries(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
+    fn boundaries(scanner: &Scanner, text: &[u8]) -> Vec<usize> {
         let mut ends = vec![0];
         while ends[ends.len() - 1] < text.len() {
-            ends.push((pattern.end)(text, ends[ends.len() - 1]));
+            ends.push((scanner.end)(text, ends[ends.len() - 1]));
         }
         ends
     }
@@ -214,23 +299,23 @@ mod tests {
             let text: String =
                 (0..random(30)).map(|_| kinds[random(kinds.len())].repeat(1 + random(2) * random(20))).collect();
             let text = text.as_bytes();
-            for pattern in PATTERNS {
-                let whole = boundaries(pattern, text);
+            for scanner in SCANNERS {
+                let whole = boundaries(scanner, text);
                 for cut in (0..text.len()).filter(|&at| crate::unicode::is_start(text, at)) {
-                    let part = boundaries(pattern, &text[..cut]);
+                    let part = boundaries(scanner, &text[..cut]);
                     let inside = whole.partition_point(|&at| at < cut).saturating_sub(1); // the piece that is cut
                     let kept = (inside + 1).saturating_sub(CHANGED);
-                    assert_eq!(whole[..kept], part[..kept.min(part.len())], "{} {text:?} {cut}", pattern.name);
+                    assert_eq!(whole[..kept], part[..kept.min(part.len())], "{} {text:?} {cut}", scanner.name);
                     let settled = part.len().saturating_sub(UNSETTLED);
-                    assert_eq!(part[..settled], whole[..settled], "{} {text:?} {cut}", pattern.name);
+                    assert_eq!(part[..settled], whole[..settled], "{} {text:?} {cut}", scanner.name);
                 }
                 let (mut caseless, mut newline, mut next) = (false, false, text.len());
                 while next > 0 {
                     let (class, at) = class_before(text, next);
                     if next < text.len() {
-                        let end = (pattern.end)(text, next);
+                        let end = (scanner.end)(text, next);
                         if ends_as_the_next(text, at, end, caseless, newline) {
-                            assert_eq!((pattern.end)(text, at), end, "{} {text:?} {at}", pattern.name);
+                            assert_eq!((scanner.end)(text, at), end, "{} {text:?} {at}", scanner.name);
                         }
                     }
                     caseless = class & CASELESS != 0 || (class & UPPER != 0 && caseless);
