@@ -107,9 +107,7 @@ impl Engine {
 
     /// Refuses text that is too long, that holds a forbidden string, or that has bytes without an entry.
     pub fn check_text(&self, text: &[u8], policy: &Policy) -> Result<()> {
-        if text.len() > MAX_TEXT {
-            return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
-        }
+        check_len(text)?;
         self.bpe.check(text)?;
         policy.check(text)
     }
@@ -301,6 +299,7 @@ impl Engine {
 
     /// Where `text` spells special tokens: start and end in characters, and the id.
     pub fn find_special(&self, text: &[u8]) -> Result<Vec<(usize, usize, u32)>> {
+        check_len(text)?;
         let found = self.pipeline.extras.find_specials(text)?;
         let spans: Vec<_> = found.iter().map(|found| (found.start, found.end)).collect();
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
@@ -377,6 +376,13 @@ impl Engine {
         })?;
         Ok(parts.into_iter().flatten().collect())
     }
+}
+
+fn check_len(text: &[u8]) -> Result<()> {
+    if text.len() > MAX_TEXT {
+        return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
+    }
+    Ok(())
 }
 
 /// Character spans of byte spans in about their order: a span takes in every character it has a byte of.

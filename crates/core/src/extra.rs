@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::normalize::Form;
@@ -32,6 +32,8 @@ pub struct Extras {
     /// The indices of the tokens in the order of their contents.
     by_content: Vec<usize>,
     specials: OnceLock<Matcher>,
+    /// Whether there are tokens that swallow the white space beside them.
+    pub swallow: bool,
     /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
     forms: Vec<Form>,
 }
@@ -47,6 +49,20 @@ pub struct Policy {
 struct Matcher {
     automaton: AhoCorasick,
     tokens: Vec<usize>,
+    /// Whether some of them are taken only as words of their own.
+    single_words: bool,
+}
+
+impl Matcher {
+    /// The longest token at each place `from..=last` where one starts.
+    fn starts<'a>(&'a self, text: &'a [u8], mut from: usize, last: usize) -> impl Iterator<Item = Match> + 'a {
+        let to = text.len().min(last + self.automaton.max_pattern_len());
+        std::iter::from_fn(move || {
+            let hit = self.automaton.find(Input::new(text).span(from.min(to)..to)).filter(|hit| hit.start() <= last)?;
+            from = hit.start() + 1;
+            Some(hit)
+        })
+    }
 }
 
 /// An extra token found in text: its index in `Extras`, and the bytes it takes.
@@ -68,7 +84,8 @@ impl Extras {
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
-        Ok(Self { tokens, by_content, specials: OnceLock::new(), forms })
+        let swallow = tokens.iter().any(|token| token.lstrip || token.rstrip);
+        Ok(Self { tokens, by_content, specials: OnceLock::new(), swallow, forms })
     }
 
     /// The token with this content.
@@ -91,7 +108,8 @@ impl Extras {
                 return Ok(None);
             }
             let contents = tokens.iter().map(|&i| self.content(i));
-            Ok(Some(Matcher { automaton: build(contents)?, tokens }))
+            let single_words = tokens.iter().any(|&i| self.tokens[i].single_word);
+            Ok(Some(Matcher { automaton: build(contents)?, tokens, single_words }))
         };
         let forbidden: Vec<Vec<u8>> = forbidden.into_iter().filter(|content| !content.is_empty()).collect();
         let forbidden = match forbidden.is_empty() {
@@ -103,7 +121,7 @@ impl Extras {
 
     /// Where `text` spells special tokens, whatever their flags: the leftmost first, and of these the longest.
     pub fn find_specials(&self, text: &[u8]) -> Result<Vec<Found>> {
-        let Matcher { automaton, tokens } = self.all_specials()?;
+        let Matcher { automaton, tokens, .. } = self.all_specials()?;
         let hits = automaton.find_iter(text);
         Ok(hits
             .map(|hit| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() })
@@ -117,7 +135,7 @@ impl Extras {
         }
         let tokens: Vec<usize> = (0..self.tokens.len()).filter(|&i| self.tokens[i].kind == Kind::Special).collect();
         let automaton = build(tokens.iter().map(|&i| self.tokens[i].content.clone()))?;
-        Ok(self.specials.get_or_init(|| Matcher { automaton, tokens }))
+        Ok(self.specials.get_or_init(|| Matcher { automaton, tokens, single_words: false }))
     }
 
     /// The content as it stands in the text of the stage that takes it.
@@ -135,11 +153,6 @@ impl Extras {
     pub fn specials(&self) -> Vec<Vec<u8>> {
         let specials = self.tokens.iter().filter(|token| token.kind == Kind::Special);
         specials.map(|token| token.content.clone()).collect()
-    }
-
-    /// Whether no token looks at what stands beside it, so that text can be matched in parts.
-    pub fn are_plain(&self) -> bool {
-        !self.tokens.iter().any(|t| t.single_word || t.lstrip || t.rstrip || t.normalized)
     }
 }
 
@@ -167,29 +180,70 @@ impl Policy {
         })
     }
 
-    /// The most bytes that a token taken from raw text has.
+    /// The most bytes that a token taken from text has.
     pub fn max_len(&self) -> usize {
-        self.raw.as_ref().map_or(0, |matcher| matcher.automaton.max_pattern_len())
+        self.matchers().map(|matcher| matcher.automaton.max_pattern_len()).max().unwrap_or(0)
     }
 
-    /// Whether an extra token could take bytes on both sides of `at`, or end there: what follows one starts a stretch.
-    pub fn covers(&self, text: &[u8], at: usize) -> bool {
-        let Some(Matcher { automaton, .. }) = &self.raw else { return false };
-        let reach = self.max_len();
-        let (mut from, to) = (at.saturating_sub(reach), text.len().min(at + reach));
-        while from < at {
-            match automaton.find(Input::new(text).span(from..to)) {
-                Some(hit) if hit.start() < at && hit.end() >= at => return true,
-                Some(hit) => from = hit.start() + 1,
-                None => return false,
-            }
-        }
-        false
+    fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.raw.iter().chain(&self.normalized)
+    }
+
+    fn matcher(&self, normalized: bool) -> Option<&Matcher> {
+        if normalized { &self.normalized } else { &self.raw }.as_ref()
+    }
+
+    pub fn takes_normalized(&self) -> bool {
+        self.normalized.is_some()
+    }
+
+    /// Whether `text` holds a token, wherever it would be taken.
+    pub fn occurs(&self, text: &[u8]) -> bool {
+        self.matchers().any(|matcher| matcher.automaton.is_match(text))
+    }
+
+    /// Whether `text` holds near `at` a token that is taken before normalization.
+    pub fn occurs_near(&self, text: &[u8], at: usize) -> bool {
+        let (from, to) = (at.saturating_sub(self.max_len()), text.len().min(at + 2 * self.max_len()));
+        self.raw.as_ref().is_some_and(|matcher| matcher.automaton.is_match(&text[from..to]))
+    }
+
+    /// Whether a token of one stage could take bytes on both sides of `at`, or ask there what stands on the other side.
+    pub fn spans(&self, extras: &Extras, text: &[u8], at: usize, normalized: bool) -> bool {
+        let Some(matcher) = self.matcher(normalized) else { return false };
+        self.starts_near(text, at, normalized).any(|hit| {
+            let looks = extras.tokens[matcher.tokens[hit.pattern().as_usize()]].single_word;
+            (hit.start() < at && hit.end() > at) || (looks && (hit.start() == at || hit.end() == at))
+        })
+    }
+
+    /// Whether one could also end at `at` (what follows it starts a stretch), or ask at `at` what stands before it.
+    /// White space that a token swallows ends at the visible character on one side of a cut, so those flags do not
+    /// matter.
+    pub fn covers(&self, text: &[u8], at: usize, normalized: bool) -> bool {
+        let single_words = self.matcher(normalized).is_some_and(|matcher| matcher.single_words);
+        let mut hits = self.starts_near(text, at, normalized);
+        hits.any(|hit| if hit.start() < at { hit.end() >= at } else { single_words })
+    }
+
+    fn starts_near<'a>(&'a self, text: &'a [u8], at: usize, normalized: bool) -> impl Iterator<Item = Match> + use<'a> {
+        let near = move |matcher: &'a Matcher| {
+            matcher.starts(text, at.saturating_sub(matcher.automaton.max_pattern_len()), at)
+        };
+        self.matcher(normalized).into_iter().flat_map(near)
+    }
+
+    /// Whether after a token with its swallowed white space `from..at` the text goes on as one that starts there: no
+    /// token starts in that white space, and none at `at` asks what stands before it.
+    pub fn starts_anew(&self, text: &[u8], from: usize, at: usize) -> bool {
+        let looks_back =
+            |matcher: &Matcher| matcher.starts(text, from, at).any(|hit| hit.start() < at || matcher.single_words);
+        !self.matchers().any(looks_back)
     }
 
     /// The extra tokens in `text` that the stage for raw or for normalized text takes, in order and apart.
     pub fn find(&self, extras: &Extras, text: &[u8], normalized: bool) -> Vec<Found> {
-        let Some(matcher) = (if normalized { &self.normalized } else { &self.raw }) else { return Vec::new() };
+        let Some(matcher) = self.matcher(normalized) else { return Vec::new() };
         let mut found: Vec<Found> = Vec::new();
         let mut free_from = 0;
         for hit in matcher.automaton.find_iter(Input::new(text)) {

@@ -7,6 +7,7 @@ use unicode_normalization_alignments::{is_nfc_quick, IsNormalized, UnicodeNormal
 
 use crate::error::{Error, Result};
 use crate::pipeline::Segment;
+use crate::unicode::{char_len, class_before};
 
 /// The Unicode version of the normalization tables.
 pub const VERSION: &str = "9.0";
@@ -82,32 +83,79 @@ impl Form {
         }
         let mut out = Vec::with_capacity(segment.bytes.len());
         let mut spans = Vec::with_capacity(segment.bytes.len());
-        let mut pos = 0;
-        for chunk in segment.bytes.utf8_chunks() {
-            let mut rest = chunk.valid();
-            while !rest.is_empty() {
-                let (cluster, after) = rest.split_at(self.cluster_end(rest));
-                rest = after;
-                let normalized = self.apply(cluster);
-                out.extend_from_slice(normalized.as_bytes());
-                if normalized == cluster {
-                    spans.extend((0..cluster.len()).map(|i| segment.span(pos + i, pos + i + 1)));
-                } else {
-                    let span = segment.span(pos, pos + cluster.len());
-                    spans.extend(std::iter::repeat_n(span, normalized.len()));
-                }
-                pos += cluster.len();
+        self.each_cluster(&segment.bytes, |start, cluster, normalized| {
+            out.extend_from_slice(normalized);
+            if normalized == cluster {
+                spans.extend((start..start + cluster.len()).map(|i| segment.span(i, i + 1)));
+            } else {
+                let span = segment.span(start, start + cluster.len());
+                spans.extend(std::iter::repeat_n(span, normalized.len()));
             }
-            for &byte in chunk.invalid() {
-                out.push(byte);
-                spans.push(segment.span(pos, pos + 1));
-                pos += 1;
-            }
-        }
+        });
         if out == *segment.bytes {
             return segment;
         }
         Segment::mapped(out, spans)
+    }
+
+    /// Gives `visit` each cluster: where it starts, its bytes, and what they become. Ill-formed bytes are one each.
+    pub fn each_cluster(self, bytes: &[u8], mut visit: impl FnMut(usize, &[u8], &[u8])) {
+        let mut pos = 0;
+        for chunk in bytes.utf8_chunks() {
+            let mut rest = chunk.valid();
+            while !rest.is_empty() {
+                let (cluster, after) = rest.split_at(self.cluster_end(rest));
+                rest = after;
+                visit(pos, cluster.as_bytes(), self.apply(cluster).as_bytes());
+                pos += cluster.len();
+            }
+            for &byte in chunk.invalid() {
+                visit(pos, &[byte], &[byte]);
+                pos += 1;
+            }
+        }
+    }
+
+    /// `bytes` in this form.
+    pub fn apply_bytes(self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        self.each_cluster(bytes, |_, _, normalized| out.extend_from_slice(normalized));
+        out
+    }
+
+    /// Whether normalization never looks across `at`.
+    pub fn is_boundary(self, text: &[u8], at: usize) -> bool {
+        at == 0 || at == text.len() || {
+            let len = char_len(text, at);
+            std::str::from_utf8(&text[at..at + len])
+                .map_or(true, |c| c.chars().next().is_none_or(|c| self.starts_cluster(c)))
+        }
+    }
+
+    /// Whether `at` lies between two clusters and `holds` is true of the normalized text around it, whatever these two
+    /// are cut down to.
+    pub fn holds_between(self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        const LONGEST: usize = 8; // characters: longer clusters are rare
+        if !self.is_boundary(text, at) {
+            return false;
+        }
+        let (mut lefts, mut from) = (Vec::new(), at);
+        while lefts.is_empty() || !self.is_boundary(text, from) {
+            from = class_before(text, from).1;
+            lefts.push(self.apply_bytes(&text[from..at]));
+            if lefts.len() > LONGEST {
+                return false;
+            }
+        }
+        let (mut rights, mut to) = (Vec::new(), at);
+        while rights.is_empty() || !self.is_boundary(text, to) {
+            to += char_len(text, to);
+            rights.push(self.apply_bytes(&text[at..to]));
+            if rights.len() > LONGEST {
+                return false;
+            }
+        }
+        lefts.iter().all(|left| rights.iter().all(|right| holds(&[&left[..], right].concat(), left.len())))
     }
 
     fn cluster_end(self, text: &str) -> usize {

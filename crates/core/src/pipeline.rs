@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::normalize::Form;
 use crate::split::digits::{Digits, Place};
-use crate::split::Pattern;
-use crate::unicode::check_version;
+use crate::split::{Pattern, Scanner};
+use crate::unicode::{check_version, class_at, class_before, is_start, SPACE};
 
 /// A stage as `spec.py` describes it: its name and its settings.
 pub type StageRow = Vec<String>;
@@ -15,6 +15,11 @@ pub type StageRow = Vec<String>;
 pub struct Pipeline {
     stages: Vec<Stage>,
     splits: Vec<Splitter>,
+    /// The splits, if all are scanners.
+    scanners: Option<Vec<&'static Scanner>>,
+    forms: Vec<Form>,
+    /// Tokens are matched, then text normalized, then normalized tokens matched, then a space put in front.
+    is_orderly: bool,
     pub extras: Extras,
 }
 
@@ -138,7 +143,20 @@ impl Pipeline {
         if splits.is_empty() {
             splits.push(Splitter::Pattern(Pattern::scanner("none")?));
         }
-        Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
+        let order = |stage: &Stage| match stage {
+            Stage::Match { normalized: false } => 0,
+            Stage::Normalize(_) => 1,
+            Stage::Match { normalized: true } => 2,
+            Stage::PrefixSpace => 3,
+        };
+        let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
+        let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
+        let scanner = |splitter: &Splitter| match splitter {
+            Splitter::Digits(_) => None,
+            Splitter::Pattern(pattern) => pattern.as_scanner(),
+        };
+        let scanners = splits.iter().map(scanner).collect();
+        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, forms.clone())?, forms })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -251,13 +269,30 @@ impl Pipeline {
         split_again(&self.splits, &segment.bytes, 0, visit)
     }
 
+    // ======================== places where token counts add up ========================
+
     /// Whether `at` is a boundary between pieces whatever stands in front of it and whatever comes after, so that the
-    /// text can be worked on from there as if it started (and up to there as if it ended). Not every such place is
+    /// text can be worked on from there as if it continued (and up to there as if it ended). Not every such place is
     /// known; in ordinary text there is one every word or so.
     pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
-        let normalizes = self.stages.iter().any(|stage| matches!(stage, Stage::Normalize(_)));
-        let unchanged = !normalizes || (text[at - 1].is_ascii() && text[at].is_ascii());
-        unchanged && self.splits_at(text, at) && !policy.covers(text, at)
+        // A token that swallows white space must not do so across the place.
+        let splits = |text: &[u8], at: usize| {
+            self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
+        };
+        let is_boundary = match self.forms[..] {
+            [] => splits(text, at),
+            _ if is_ascii_around(text, at) => splits(text, at),
+            [form] => form.holds_between(text, at, splits),
+            _ => false,
+        };
+        let covers_normalized = || {
+            let reach = policy.max_len();
+            policy.covers(text, at, true) || !self.leaves_unchanged(text, at.saturating_sub(reach), at + reach)
+        };
+        self.is_orderly
+            && is_boundary
+            && !policy.covers(text, at, false)
+            && !(policy.takes_normalized() && covers_normalized())
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
@@ -278,22 +313,127 @@ impl Pipeline {
         false
     }
 
-    /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
-    /// text that was rewritten, rule it out.
-    pub fn has_cuts(&self) -> bool {
-        let mut rewritten = self.stages.iter().skip_while(|stage| !matches!(stage, Stage::Normalize(_)));
-        self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
+    /// Whether what follows the extra token that ends at `at` counts as a text of its own.
+    pub fn starts_anew_after(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
+        let mut from = at;
+        while self.extras.swallow && from > 0 {
+            let (class, before) = class_before(text, from);
+            if class & SPACE == 0 {
+                break;
+            }
+            from = before;
+        }
+        // A token taken from normalized text must not owe its end to one taken before.
+        let is_apart = || {
+            (self.forms.is_empty() || is_ascii_around(text, at))
+                && !policy.occurs_near(text, at)
+                && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
+        };
+        self.is_orderly && (!self.extras.tokens[index].normalized || is_apart()) && policy.starts_anew(text, from, at)
     }
 
-    /// The scanner, where pieces are stretches of the original text cut by just that.
-    pub fn only_pattern(&self) -> Option<&Pattern> {
-        match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [Splitter::Pattern(pattern)]) if pattern.is_scanner() => {
-                Some(pattern)
+    /// Whether the extra token at `at` is taken wherever in front of it the text starts.
+    pub fn is_always_taken(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
+        let token = &self.extras.tokens[index];
+        let is_plain = !token.lstrip && !token.single_word && (!token.normalized || self.forms.is_empty());
+        self.is_orderly
+            && is_plain
+            && text[at..].starts_with(&token.content)
+            && class_at(text, at).0 & SPACE == 0
+            && !policy.spans(&self.extras, text, at, false)
+            && !policy.spans(&self.extras, text, at, true)
+    }
+
+    /// Whether normalization changes nothing between `from` and `to`, nor a little around.
+    fn leaves_unchanged(&self, text: &[u8], from: usize, to: usize) -> bool {
+        const AROUND: usize = 32;
+        let is_boundary = |at: usize| self.forms.iter().all(|form| form.is_boundary(text, at));
+        let (Some(from), Some(to)) = (
+            (from.saturating_sub(AROUND)..=from).rev().find(|&at| is_start(text, at) && is_boundary(at)),
+            (to.min(text.len())..=text.len().min(to + AROUND)).find(|&at| is_start(text, at) && is_boundary(at)),
+        ) else {
+            return false;
+        };
+        self.forms.iter().all(|form| form.apply_bytes(&text[from..to]) == text[from..to])
+    }
+
+    /// A stretch of text without extra tokens as the patterns see it, but for a space in front.
+    pub fn normalize<'t>(&self, text: &'t [u8], policy: &Policy) -> Option<Normalized<'t>> {
+        let is_changed = self.forms.iter().any(|form| form.apply_bytes(text) != text);
+        match self.forms[..] {
+            _ if !self.is_orderly || policy.occurs(text) => None,
+            _ if !is_changed => Some(Normalized { bytes: Cow::Borrowed(text), clusters: None }),
+            [form] if !policy.takes_normalized() => {
+                let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+                form.each_cluster(text, |start, _, normalized| {
+                    starts.push((start, bytes.len()));
+                    bytes.extend_from_slice(normalized);
+                });
+                starts.push((text.len(), bytes.len()));
+                Some(Normalized { bytes: Cow::Owned(bytes), clusters: Some((form, starts)) })
             }
             _ => None,
         }
     }
+
+    /// Whether an extra token in `text` may swallow white space.
+    pub fn swallows(&self, text: &[u8], policy: &Policy) -> bool {
+        let is_sure = !policy.takes_normalized() || self.forms.is_empty();
+        self.extras.swallow && (!is_sure || policy.occurs(text))
+    }
+
+    pub fn adds_space(&self) -> bool {
+        self.stages.iter().any(|stage| matches!(stage, Stage::PrefixSpace))
+    }
+
+    /// The splits, if all are scanners.
+    pub fn scanners(&self) -> Option<&[&'static Scanner]> {
+        self.scanners.as_deref()
+    }
+}
+
+/// A stretch of text after normalization.
+pub struct Normalized<'t> {
+    pub bytes: Cow<'t, [u8]>,
+    /// The form and, for each cluster, where it starts in the text and in `bytes`, with the ends of both; None where
+    /// normalization changes nothing. Then it changes no part of it either.
+    clusters: Option<(Form, Vec<(usize, usize)>)>,
+}
+
+impl Normalized<'_> {
+    pub fn is_changed(&self) -> bool {
+        self.clusters.is_some()
+    }
+
+    /// The normalized form of `text[..at]`: so many of `bytes`, and these in addition.
+    pub fn upto(&self, text: &[u8], at: usize) -> (usize, Vec<u8>) {
+        let Some((form, starts)) = &self.clusters else { return (at, Vec::new()) };
+        let (from, len) = starts[starts.partition_point(|&(start, _)| start <= at) - 1];
+        (len, form.apply_bytes(&text[from..at]))
+    }
+
+    /// The normalized form of `text[at..]`: these bytes, and those of `bytes` from there on.
+    pub fn from(&self, text: &[u8], at: usize) -> (Vec<u8>, usize) {
+        let Some((form, starts)) = &self.clusters else { return (Vec::new(), at) };
+        let (to, rest) = starts[starts.partition_point(|&(start, _)| start < at)];
+        (form.apply_bytes(&text[at..to]), rest)
+    }
+
+    /// The part of the text without which not all of the first `len` bytes would be there.
+    pub fn source_end(&self, len: usize) -> usize {
+        let Some((_, starts)) = &self.clusters else { return len };
+        starts[starts.partition_point(|&(_, start)| start < len)].0
+    }
+
+    /// The place in the text at or before which the bytes from `at` on start.
+    pub fn source_start(&self, at: usize) -> usize {
+        let Some((_, starts)) = &self.clusters else { return at };
+        starts[starts.partition_point(|&(_, start)| start <= at) - 1].0
+    }
+}
+
+fn is_ascii_around(text: &[u8], at: usize) -> bool {
+    text[at - 1..text.len().min(at + 2)].is_ascii()
 }
 
 /// Splits by the first splitter, and each piece again with the others.

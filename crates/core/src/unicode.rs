@@ -164,6 +164,12 @@ pub fn class_before(text: &[u8], end: usize) -> (u8, usize) {
     (0, end - 1)
 }
 
+/// Whether a character starts at `at`, or the text ends there: no continuation byte, or a stray one.
+pub fn is_start(text: &[u8], at: usize) -> bool {
+    let belongs = |back| text[at - back] & 0xc0 == 0xc0 && char_len(text, at - back) > back;
+    at == text.len() || text[at] & 0xc0 != 0x80 || !(1..=3.min(at)).any(belongs)
+}
+
 /// The number of characters in `text`.
 pub fn char_count(text: &[u8]) -> usize {
     if std::str::from_utf8(text).is_ok() {
@@ -244,7 +250,7 @@ mod tests {
     fn the_table_has_what_the_ranges_say() {
         for (name, bit) in [("L", LETTER), ("N", NUMBER), ("White_Space", SPACE), ("M", MARK), ("Ll", LOWER)] {
             let mut flagged = vec![false; 0x11_0000];
-            for (first, last) in ranges(name, VERSION).expect("a known class") {
+            for &(first, last) in ranges(name, VERSION).expect("a known class") {
                 flagged[first as usize..=last as usize].fill(true);
             }
             for (cp, &is) in flagged.iter().enumerate() {

@@ -6,7 +6,7 @@
 //!
 //! * `encode` takes the longest entry that is compatible with the token before it and, where none is, goes back. A
 //!   place from which there is no way on is never tried again, so it is linear.
-//! * `counts` goes from the end to the start: each suffix of a text has exactly one first token, the one that either
+//! * `Counts` goes from the end to the start: each suffix of a text has exactly one first token, the one that either
 //!   is the whole suffix or is compatible with the first token of what it leaves. The same from start to end gives
 //!   the last token of each prefix.
 //!
@@ -29,9 +29,23 @@ impl Linear {
         Self { direction, trie: Trie::new(vocab, direction) }
     }
 
+    /// The length of the longest entry at the start (backward: the end) of `bytes`, which must not be empty.
+    pub fn longest_len(&self, bytes: &[u8]) -> usize {
+        let (mut node, mut longest) = (self.trie.root(), 1);
+        for size in 1..=bytes.len() {
+            let byte = if self.direction == Direction::Forward { bytes[size - 1] } else { bytes[bytes.len() - size] };
+            let Some((child, entry)) = self.trie.step(node, byte) else { break };
+            if entry != NONE {
+                longest = size;
+            }
+            node = child;
+        }
+        longest
+    }
+
     /// The longest entry at the start of `bytes`, which must not be empty.
     #[inline]
-    pub fn longest(&self, bpe: &Bpe, bytes: &[u8]) -> Token {
+    fn longest(&self, bpe: &Bpe, bytes: &[u8]) -> Token {
         let (mut node, mut longest) = (self.trie.root(), bpe.byte_tokens[bytes[0] as usize]);
         for &byte in bytes {
             let Some((child, entry)) = self.trie.step(node, byte) else { break };
@@ -41,41 +55,6 @@ impl Linear {
             node = child;
         }
         longest
-    }
-
-    /// For each place `pos` in the piece the token that starts there in the encoding of `piece[pos..]` (forward), or
-    /// the one that ends at `pos + 1` in the encoding of `piece[..=pos]` (backward).
-    fn tokens(&self, bpe: &Bpe, piece: &[u8]) -> Vec<Token> {
-        let Proof::Proved { entries, .. } = &bpe.proof else { return Vec::new() };
-        let len = piece.len();
-        let mut tokens: Vec<Token> = vec![NONE; len];
-        let mut candidates: Vec<(usize, Token)> = Vec::new();
-        for step in 0..len {
-            let pos = if self.direction == Direction::Forward { len - 1 - step } else { step };
-            candidates.clear();
-            let mut node = self.trie.root();
-            for size in 1..=step + 1 {
-                let byte = match self.direction {
-                    Direction::Forward => piece[pos + size - 1],
-                    Direction::Backward => piece[pos + 1 - size],
-                };
-                let Some((child, entry)) = self.trie.step(node, byte) else { break };
-                if entry != NONE {
-                    candidates.push((size, entry));
-                }
-                node = child;
-            }
-            // Exactly one candidate fits; the longest is the likeliest.
-            let fitting = candidates.iter().rev().find(|&&(size, token)| {
-                size == step + 1
-                    || match self.direction {
-                        Direction::Forward => bpe.compatible(entries, token, tokens[pos + size]),
-                        Direction::Backward => bpe.compatible(entries, tokens[pos - size], token),
-                    }
-            });
-            tokens[pos] = fitting.map_or(bpe.byte_tokens[piece[pos] as usize], |&(_, token)| token);
-        }
-        tokens
     }
 
     /// Appends the tokens of a piece. For the forward direction.
@@ -116,24 +95,65 @@ impl Linear {
             token = self.trie.shorter(token);
         }
     }
+}
 
-    /// Token counts: of the suffix from each place (forward), or of the prefix up to it (backward).
-    pub fn counts(&self, bpe: &Bpe, piece: &[u8]) -> Vec<u32> {
-        let tokens = self.tokens(bpe, piece);
-        let len = piece.len();
-        let mut counts = vec![0; len + 1];
-        match self.direction {
-            Direction::Forward => {
-                for pos in (0..len).rev() {
-                    counts[pos] = 1 + counts[pos + bpe.vocab.piece_len(tokens[pos])];
-                }
+/// Token counts of a piece that grows and shrinks at one end: at its start (forward) or at its end (backward).
+pub struct Counts<'a> {
+    bpe: &'a Bpe,
+    linear: &'a Linear,
+    /// The bytes in the order in which they were added.
+    bytes: Vec<u8>,
+    /// For each length the token at the growing end, and the number of tokens.
+    last: Vec<(Token, u32)>,
+    candidates: Vec<(usize, Token)>,
+}
+
+impl<'a> Counts<'a> {
+    pub fn new(bpe: &'a Bpe, linear: &'a Linear) -> Self {
+        Self { bpe, linear, bytes: Vec::new(), last: Vec::new(), candidates: Vec::new() }
+    }
+
+    /// How many bytes there are.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn push(&mut self, byte: u8) {
+        let Proof::Proved { entries, .. } = &self.bpe.proof else { return };
+        self.bytes.push(byte);
+        let len = self.bytes.len();
+        self.candidates.clear();
+        let mut node = self.linear.trie.root();
+        for size in 1..=len {
+            let Some((child, entry)) = self.linear.trie.step(node, self.bytes[len - size]) else { break };
+            if entry != NONE {
+                self.candidates.push((size, entry));
             }
-            Direction::Backward => {
-                for end in 1..=len {
-                    counts[end] = 1 + counts[end - bpe.vocab.piece_len(tokens[end - 1])];
-                }
-            }
+            node = child;
         }
-        counts
+        // Exactly one candidate fits; the longest is the likeliest.
+        let fits = |&&(size, token): &&(usize, Token)| {
+            size == len || {
+                let beside = self.last[len - size - 1].0;
+                match self.linear.direction {
+                    Direction::Forward => self.bpe.compatible(entries, token, beside),
+                    Direction::Backward => self.bpe.compatible(entries, beside, token),
+                }
+            }
+        };
+        let byte_alone = (1, self.bpe.byte_tokens[byte as usize]);
+        let (size, token) = self.candidates.iter().rev().find(fits).copied().unwrap_or(byte_alone);
+        self.last.push((token, 1 + self.count(len - size)));
+    }
+
+    /// Takes off what was added after the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        self.last.truncate(len);
+    }
+
+    /// The token count when there were `len` bytes.
+    pub fn count(&self, len: usize) -> u32 {
+        len.checked_sub(1).map_or(0, |at| self.last[at].1)
     }
 }

@@ -22,7 +22,8 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
-use linear::{Direction, Linear};
+use linear::Linear;
+pub use linear::{Counts, Direction};
 use rules::Rules;
 use trie::Trie;
 
@@ -41,6 +42,7 @@ pub struct Bpe {
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
+    longest: usize,
     /// Whether the tries of `linear` can hold the entries.
     has_room: bool,
     forward: OnceLock<Linear>,
@@ -92,6 +94,7 @@ impl Bpe {
             refuted => (refuted, rules),
         };
         Ok(Self {
+            longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
             has_room: Trie::has_room(&vocab),
             vocab,
             byte_tokens,
@@ -145,27 +148,6 @@ impl Bpe {
             && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
     }
 
-    /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
-    pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
-        if !self.has_room {
-            return text.len();
-        }
-        let trie = self.linear(Direction::Forward);
-        let (mut pos, mut end) = (0, 0);
-        for _ in 0..tokens {
-            let mut farthest = end;
-            while pos <= end && pos < text.len() {
-                farthest = farthest.max(pos + self.vocab.piece_len(trie.longest(self, &text[pos..])));
-                pos += 1;
-            }
-            end = farthest;
-            if end >= text.len() {
-                break;
-            }
-        }
-        end.min(text.len())
-    }
-
     /// Whether a piece that is an entry is that entry.
     fn takes_whole(&self) -> bool {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
@@ -176,15 +158,19 @@ impl Bpe {
         self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
     }
 
-    /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
-    /// what one pass gives.
-    pub fn prefix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        self.has_one_pass().then(|| self.linear(Direction::Backward).counts(self, piece))
+    /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.
+    pub fn counts(&self, direction: Direction) -> Option<Counts<'_>> {
+        self.has_one_pass().then(|| Counts::new(self, self.linear(direction)))
     }
 
-    /// The token count of every suffix of `piece` (`result[n]` for what is left without its first `n` bytes).
-    pub fn suffix_counts(&self, piece: &[u8]) -> Option<Vec<u32>> {
-        self.has_one_pass().then(|| self.linear(Direction::Forward).counts(self, piece))
+    /// The length of the longest entry.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// All entries in a trie, if they are not too many.
+    pub fn trie(&self, direction: Direction) -> Option<&Linear> {
+        self.has_room.then(|| self.linear(direction))
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.

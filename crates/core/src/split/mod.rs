@@ -12,7 +12,7 @@ mod o200k;
 pub mod regex;
 
 use crate::error::{Error, Result};
-use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
+use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
 use regex::{Regex, ScanState, Syntax};
 
@@ -26,14 +26,18 @@ enum Kind {
     Regex(Box<Regex>),
 }
 
+/// A hand-written scanner, of which more is known than of any expression: `CHANGED`, `UNSETTLED`, `ends_as_the_next`.
 #[derive(Debug)]
-struct Scanner {
+pub struct Scanner {
     name: &'static str,
     /// Whether it cuts at all.
     splits: bool,
-    end: fn(text: &[u8], pos: usize) -> usize,
+    /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
+    pub end: fn(text: &[u8], pos: usize) -> usize,
     cut: fn(text: &[u8], at: usize) -> bool,
-    prefix_ends: Option<PrefixEnds>,
+    /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
+    /// None where it is p itself (but for the first and last few p, which are left to `end`).
+    pub prefix_ends: Option<PrefixEnds>,
 }
 
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
@@ -68,22 +72,16 @@ impl Pattern {
         }
     }
 
-    /// Whether this is a hand-written scanner, of which more is known than of any expression: a long piece of one
-    /// kind of character keeps its end if it loses its start, and a piece is never looked beyond by more than the
-    /// pieces around it.
-    pub fn is_scanner(&self) -> bool {
-        matches!(self.0, Kind::Scanner(_))
+    pub fn as_scanner(&self) -> Option<&'static Scanner> {
+        match self.0 {
+            Kind::Scanner(scanner) => Some(scanner),
+            Kind::Regex(_) => None,
+        }
     }
 
     /// Whether it cuts at all.
     pub fn splits(&self) -> bool {
         !matches!(self.0, Kind::Scanner(Scanner { splits: false, .. }))
-    }
-
-    /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`. For one piece after the other use
-    /// `scan`, which is linear even where pieces are looked far beyond.
-    pub fn end(&self, text: &[u8], pos: usize) -> usize {
-        self.scan(text).end(pos)
     }
 
     /// A scan of one text.
@@ -104,16 +102,6 @@ impl Pattern {
     /// for one at `at`, because the character in front is in no match. May say no where they have.
     pub fn ignores(&self, text: &[u8], at: usize) -> bool {
         matches!(&self.0, Kind::Regex(regex) if regex.ignores(text, at))
-    }
-
-    /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
-    /// None where it is p itself (but for the first and last few p, which are left to `end`). Places inside a character
-    /// have `start`.
-    pub fn prefix_ends(&self, text: &[u8], start: usize, end: usize) -> Option<Vec<usize>> {
-        match &self.0 {
-            Kind::Scanner(scanner) => scanner.prefix_ends.map(|ends| ends(text, start, end)),
-            Kind::Regex(regex) => Some(regex.prefix_ends(text, start, end)),
-        }
     }
 }
 
@@ -138,6 +126,31 @@ impl Scan<'_> {
     pub fn check(&self) -> Result<()> {
         self.state.check()
     }
+}
+
+/// Cutting a text off inside a piece changes that piece and at most so many before it: white space that joins again.
+pub const CHANGED: usize = 3;
+/// What follows a text changes at most so many of its last pieces.
+pub const UNSETTLED: usize = 6;
+
+/// Whether, by every scanner, the piece from `at` ends where the one from the next character does, at `end`. May
+/// say no where it does. `caseless`: the run of upper-case and caseless letters after the character holds a caseless one;
+/// `newline`: the run of white space after it holds a newline.
+pub fn ends_as_the_next(text: &[u8], at: usize, end: usize, caseless: bool, newline: bool) -> bool {
+    const FAR: usize = 24; // beyond three numbers, a contraction, one character and a run of letters or marks
+    if end < at + FAR {
+        return false;
+    }
+    let (first, len) = class_at(text, at);
+    let (second, second_len) = class_at(text, at + len);
+    let (third, _) = class_at(text, at + len + second_len);
+    if first & second & third & SPACE != 0 {
+        return !matches!(text[at], b'\r' | b'\n') || newline;
+    }
+    if first & (UPPER | CASELESS) != 0 && second & (UPPER | CASELESS) != 0 {
+        return first & UPPER != 0 || caseless;
+    }
+    first == second && second == third
 }
 
 /// No scanner has a piece in which a number is followed by anything else, a letter by anything but a letter, a
@@ -254,5 +267,63 @@ fn contraction(text: &[u8], pos: usize) -> Option<usize> {
         (b'l', Some(b'l')) | (b'r' | b'v', Some(b'e')) => Some(pos + 3),
         (0xc5, _) if text[pos + 1..].starts_with("ſ".as_bytes()) => Some(pos + 3),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unicode::char_len;
+
+    fn boundaries(scanner: &Scanner, text: &[u8]) -> Vec<usize> {
+        let mut ends = vec![0];
+        while ends[ends.len() - 1] < text.len() {
+            ends.push((scanner.end)(text, ends[ends.len() - 1]));
+        }
+        ends
+    }
+
+    /// Random texts of runs, each cut off everywhere: what `CHANGED`, `UNSETTLED` and `ends_as_the_next` promise.
+    #[test]
+    fn pieces_do_not_change_far_from_a_cut() {
+        let parts = [
+            "a", "B", "中", "\u{301}", "\u{1c5}", " ", "\n", "\r\n", "\t", "1", "!", "/", "'", "'s", "'ll", "  ", "AB",
+        ];
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..1000 {
+            let kinds: Vec<&str> = (0..1 + random(4)).map(|_| parts[random(parts.len())]).collect();
+            let text: String =
+                (0..random(30)).map(|_| kinds[random(kinds.len())].repeat(1 + random(2) * random(20))).collect();
+            let text = text.as_bytes();
+            for scanner in SCANNERS {
+                let whole = boundaries(scanner, text);
+                for cut in (0..text.len()).filter(|&at| crate::unicode::is_start(text, at)) {
+                    let part = boundaries(scanner, &text[..cut]);
+                    let inside = whole.partition_point(|&at| at < cut).saturating_sub(1); // the piece that is cut
+                    let kept = (inside + 1).saturating_sub(CHANGED);
+                    assert_eq!(whole[..kept], part[..kept.min(part.len())], "{} {text:?} {cut}", scanner.name);
+                    let settled = part.len().saturating_sub(UNSETTLED);
+                    assert_eq!(part[..settled], whole[..settled], "{} {text:?} {cut}", scanner.name);
+                }
+                let (mut caseless, mut newline, mut next) = (false, false, text.len());
+                while next > 0 {
+                    let (class, at) = class_before(text, next);
+                    if next < text.len() {
+                        let end = (scanner.end)(text, next);
+                        if ends_as_the_next(text, at, end, caseless, newline) {
+                            assert_eq!((scanner.end)(text, at), end, "{} {text:?} {at}", scanner.name);
+                        }
+                    }
+                    caseless = class & CASELESS != 0 || (class & UPPER != 0 && caseless);
+                    newline = matches!(text[at], b'\r' | b'\n') || (class & SPACE != 0 && newline);
+                    assert_eq!(at + char_len(text, at), next);
+                    next = at;
+                }
+            }
+        }
     }
 }

@@ -65,7 +65,7 @@ fn uppers_then_lower(text: &[u8], start: usize) -> Option<usize> {
     (end > start).then(|| run(text, end, |class| class & IN_LOWER != 0))
 }
 
-/// See `Pattern::prefix_ends`. A cut through a run of upper-case letters leaves a piece that ends at the last of them
+/// See `Scanner::prefix_ends`. A cut through a run of upper-case letters leaves a piece that ends at the last of them
 /// that could also be lower-case; a cut through white space leaves one that ends at the last newline.
 pub fn prefix_ends(text: &[u8], start: usize, end: usize) -> Vec<usize> {
     let mut ends = vec![start; end - start + 1];

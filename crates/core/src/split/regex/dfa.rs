@@ -125,27 +125,6 @@ impl Dfa {
         found
     }
 
-    /// For each place p of `text[start..end]` the end of the match of `text[start..p]` that starts at `start`, as
-    /// `start` where there is none; at the end of the text or in front of it makes no difference to this.
-    pub fn prefix_ends(&self, text: &[u8], start: usize, end: usize) -> Vec<usize> {
-        let mut ends = vec![start; end - start + 1];
-        let (mut pos, mut row, mut found) = (start, self.start, start);
-        loop {
-            let ends_here = self.steps[row as usize + self.width - 1] & 1 == 1;
-            ends[pos - start] = if ends_here { pos } else { found };
-            if pos >= end {
-                return ends;
-            }
-            let (class, len) = self.classes.at(text, pos);
-            let step = self.steps[row as usize + class as usize];
-            if step & 1 == 1 {
-                found = pos;
-            }
-            row = step >> 1;
-            pos += len;
-        }
-    }
-
     // ======================== what holds for every text ========================
 
     fn rows(&self) -> impl Iterator<Item = &[u32]> {

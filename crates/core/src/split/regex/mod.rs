@@ -150,22 +150,6 @@ impl Regex {
             Engine::Backtracking { .. } => false,
         }
     }
-
-    /// See `Pattern::prefix_ends`.
-    pub fn prefix_ends(&self, text: &[u8], start: usize, end: usize) -> Vec<usize> {
-        let mut ends = match &self.engine {
-            Engine::Linear { dfa, .. } => dfa.prefix_ends(text, start, end),
-            Engine::Backtracking { .. } => vec![start; end - start + 1],
-        };
-        let mut at = start;
-        while at < end {
-            at += char_len(text, at);
-            if ends[at - start] == start {
-                ends[at - start] = self.end(&text[..at], start, &mut ScanState::default());
-            }
-        }
-        ends
-    }
 }
 
 impl fmt::Debug for Regex {

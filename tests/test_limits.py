@@ -1,0 +1,182 @@
+"""`truncate` and `chunk` against brute force: every prefix and every suffix counted for itself."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from test_engine import ALL_BYTES, merging, truncates_exactly
+
+from subword import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Tokenizer, Vocab
+from subword.engine import char_starts
+from subword.spec import Stage
+
+# What patterns, normalization and extra tokens treat in a way of its own.
+PARTS = [
+    *"a b A B 中 文 1 23 ' 's 'll ! !! / . é e\u0301 e\u0323\u0301 \u0301 \u0323".split(" "),
+    *"\u1112\u1161\u11ab \u11a8 각 ﬁ ½ \u00a8 \uff58 \u3000 ǅ ʰ = =\u0338 😀 カ\u3099 <s> <s ab aab A中".split(" "),
+    *(" ", "  ", "\n", "\r\n", "\t"),
+]
+RUNS = (
+    "aA",
+    "A中",
+    " \n",
+    " ",
+    "1",
+    "a",
+    "!\n",
+    "\u0301!",
+    "AB中CD",
+    "\u1112\u1161\u11ab",
+    "e\u0301",
+    "é中",
+    "ab",
+    "ʰA中a",
+)
+
+
+def random_model(rng: random.Random, text: bytes) -> BPE:
+    """Pairs met in the text, in any order: ties everywhere, often entries that do not encode to themselves."""
+    entries: dict[bytes, None] = dict.fromkeys(ALL_BYTES)
+    pairs: dict[tuple[bytes, bytes], None] = {}
+    for _ in range(rng.randint(1, 25) if text else 0):
+        at = rng.randrange(len(text))
+        left = rng.choice([piece for piece in entries if text.startswith(piece, at)])
+        right = [piece for piece in entries if text.startswith(piece, at + len(left))]
+        if right and len(left) < 9:
+            second = rng.choice(right)
+            pairs[left, second] = entries[left + second] = None
+    ids = {piece: id for id, piece in enumerate(entries)}
+    merges = [(ids[left], ids[right]) for left, right in pairs]
+    if rng.random() < 0.5:
+        rng.shuffle(merges)
+    return BPE(Vocab.of(ids.items()), np.array(merges, dtype=np.uint32).reshape(-1, 2))
+
+
+def random_stages(rng: random.Random) -> tuple[Stage, ...]:
+    stages: list[Stage] = [MatchTokens()]
+    stages += [Normalize(form) for form in rng.choice([(), (), ("NFC",), ("NFKC",), ("NFD",), ("NFC", "NFKD")])]
+    stages += [MatchTokens(normalized=True)] * rng.randint(0, 1) + [PrefixSpace()] * (rng.random() < 0.3)
+    if rng.random() < 0.05:
+        rng.shuffle(stages)
+    splits = rng.choices(("gpt2", "cl100k", "o200k", "none"), k=rng.choice((0, 1, 1, 1, 2)))
+    return (*stages, *map(Split, splits))
+
+
+def random_extras(rng: random.Random, parts: list[str]) -> tuple[ExtraToken, ...]:
+    """With flags of all kinds, white space inside, one the start, the end or the double of another."""
+    tokens: dict[str, ExtraToken] = {}
+    for id in range(1000, 1000 + rng.choice((0, 0, 1, 2, 4))):
+        content = "".join(rng.choices(parts, k=rng.randint(1, 3)))
+        if tokens and rng.random() < 0.4:
+            other = rng.choice(list(tokens))
+            content = rng.choice((other + content, content + other, other[:-1] or content, other + other))
+        flags = {name: rng.random() < 0.25 for name in ("single_word", "lstrip", "rstrip", "normalized")}
+        tokens.setdefault(content, ExtraToken(id, content, "added", **flags))
+    return tuple(tokens.values())
+
+
+def random_case(rng: random.Random, runs: bool) -> tuple[Tokenizer, bytes]:
+    parts = rng.sample(PARTS, rng.choice((2, 3, 5, 9)))
+    text = "".join(rng.choices(parts, k=rng.randint(0, 25)))
+    extras = random_extras(rng, parts)
+    for token in extras:
+        at = rng.randint(0, len(text))
+        text = text[:at] + token.content + text[at:]
+    if runs:
+        at, run = rng.randint(0, len(text)), rng.choice(RUNS)
+        text = text[:at] + "".join(rng.choices(rng.choice((run, [run])), k=400))[: rng.randint(150, 400)] + text[at:]
+    data = text.encode()
+    if rng.random() < 0.2:
+        at = rng.randint(0, len(data))
+        data = (
+            data[:at] + rng.choice((b"\x80", b"\xe4", b"\xcc", b"\xf0\x9f", b"\xff")) + data[at + rng.randint(0, 1) :]
+        )
+    return Tokenizer(Spec(random_stages(rng), random_model(rng, data), extras)), data
+
+
+def check_truncate(tok: Tokenizer, data: bytes, limits: list[int]) -> None:
+    starts = char_starts(data)
+    before, after = [tok.count(data[:at]) for at in starts], [tok.count(data[at:]) for at in starts]
+    for n in limits:
+        longest = max(at for at, count in zip(starts, before, strict=True) if count <= n)
+        assert tok.truncate(data, n) == data[:longest], (tok.spec, data, n)
+        first = min(at for at, count in zip(starts, after, strict=True) if count <= n)
+        assert tok.truncate(data, n, "left") == data[first:], (tok.spec, data, n)
+
+
+def check_chunks(tok: Tokenizer, data: bytes, size: int, overlap: int) -> None:
+    starts = char_starts(data)
+    if any(tok.count(data[at:end]) > size for at, end in pairwise(starts)):
+        return  # and a character alone may not fit
+    chunks = tok.chunk(data, size, overlap)
+    fits = [[tok.count(data[start:end]) <= size for end in starts] for start in starts]
+    done = start = 0
+    for chunk in chunks:
+        ends = [end for end, fit in zip(starts, fits[starts.index(start)], strict=True) if fit and end > done]
+        if not ends:  # the overlap leaves no room for anything new
+            start = done
+            ends = [end for end, fit in zip(starts, fits[starts.index(start)], strict=True) if fit and end > done]
+        assert (chunk.start, chunk.end) == (start, ends[-1]), (tok.spec, data, size, overlap)
+        assert chunk.tokens == tok.count(chunk.text)
+        done = chunk.end
+        back = min(at for at in starts if start <= at <= done and tok.count(data[at:done]) <= overlap)
+        start = back if start < back else done
+    assert done == len(data)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_of_random_pipelines(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(40):
+        tok, data = random_case(rng, runs=False)
+        check_truncate(tok, data, list(range(tok.count(data) + 2)))
+        size = rng.randint(1, 12)
+        check_chunks(tok, data, size, rng.randint(0, size - 1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_in_long_runs_of_random_pipelines(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(5):
+        tok, data = random_case(rng, runs=True)
+        check_truncate(tok, data, [0, 1, *rng.choices(range(tok.count(data) + 1), k=12)])
+
+
+def test_one_token_longer_than_the_first_window() -> None:
+    pairs = [(b"ab" * 2**n, b"ab" * 2**n) for n in range(6)]
+    tok = merging([(b"a", b"b"), *pairs], (Split("none"),))
+    for text in ("ab" * 64 + "a", "a" + "ab" * 64, "ab" * 40):
+        truncates_exactly(tok, text, (0, 1, 2, 3))
+
+
+def test_white_space_that_a_token_far_away_swallows() -> None:
+    for side in ({"lstrip": True}, {"rstrip": True}):
+        tok = merging([], (MatchTokens(), Split("gpt2")), ExtraToken(5000, "<s>", "added", **side))  # type: ignore[arg-type]
+        truncates_exactly(tok, "a" + " " * 300 + "<s>" + " " * 300 + "b", (0, 1, 2, 3, 4, 5))
+
+
+def test_tokens_that_look_at_a_place_where_another_starts_or_ends() -> None:
+    stages = (MatchTokens(), MatchTokens(normalized=True), Split("cl100k"))
+    alone = {"kind": "added", "single_word": True}
+    tokens = [ExtraToken(5000, "==", **alone), ExtraToken(5001, "===", "added", normalized=True)]  # type: ignore[arg-type]
+    truncates_exactly(merging([], stages, *tokens), "!a===bab====ab" * 8, (0, 1, 5, 20, 36))
+    tokens = [
+        ExtraToken(5000, "B", "added", rstrip=True, normalized=True),
+        ExtraToken(5001, "BB", "added", lstrip=True),
+    ]
+    truncates_exactly(merging([], stages, *tokens), "B\n\nB!BBBBB\nBBBB\n\nB\nBBBBB" * 4, (0, 1, 5, 11, 20))
+
+
+def test_a_cluster_that_is_cut_off_becomes_part_of_a_longer_token() -> None:
+    mark = [(b"\xcc", b"\x81"), (b"\xf0\x9f", b"\x98\x80"), (b"\xcc\x81", b"\xf0\x9f\x98\x80")]
+    pairs = [(b"\xf0", b"\x9f"), (b"\x98", b"\x80"), *mark]
+    truncates_exactly(merging(pairs, (Normalize("NFC"),)), "e\u0301😀" * 30, (1, 2, 3, 10, 50))
+
+
+def test_white_space_after_newlines_joins_them_where_the_text_is_cut() -> None:
+    truncates_exactly(
+        merging([(b" ", b" "), (b"\n", b" ")], (Split("cl100k"),)), "\n" + " " * 300 + "x", (0, 1, 100, 150)
+    )
