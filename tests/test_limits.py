@@ -170,6 +170,12 @@ def test_tokens_that_look_at_a_place_where_another_starts_or_ends() -> None:
     truncates_exactly(merging([], stages, *tokens), "B\n\nB!BBBBB\nBBBB\n\nB\nBBBBB" * 4, (0, 1, 5, 11, 20))
 
 
+def test_a_token_that_swallows_the_start_of_the_next_where_normalization_makes_them() -> None:
+    stages = (Normalize("NFKD"), MatchTokens(normalized=True))
+    tok = merging([], stages, ExtraToken(5000, "\r\n\u3000", "added", rstrip=True, normalized=True))
+    truncates_exactly(tok, "\r\n\u3000\r\n\u3000\u3000\r\r\n\u3000\n\r\n" * 4, (0, 1, 2, 3, 10))
+
+
 def test_a_cluster_that_is_cut_off_becomes_part_of_a_longer_token() -> None:
     mark = [(b"\xcc", b"\x81"), (b"\xf0\x9f", b"\x98\x80"), (b"\xcc\x81", b"\xf0\x9f\x98\x80")]
     pairs = [(b"\xf0", b"\x9f"), (b"\x98", b"\x80"), *mark]

@@ -325,7 +325,8 @@ impl Pipeline {
         }
         // A token taken from normalized text must not owe its end to one taken before.
         let is_apart = || {
-            (self.forms.is_empty() || is_ascii_around(text, at))
+            let near = &text[from.saturating_sub(1)..text.len().min(at + 2 * policy.max_len())];
+            (self.forms.is_empty() || near.is_ascii())
                 && !policy.occurs_near(text, at)
                 && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
         };
