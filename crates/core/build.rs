@@ -7,7 +7,7 @@ use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// Name of a class, the expression for it, and the flag bits that its characters get in the table.
+/// Name of a class, the expression for it, and the flag bits that its characters get in the table, if any.
 const CLASSES: &[(&str, &str, u8)] = &[
     ("L", r"\p{L}", 1),
     ("N", r"\p{N}", 2),
@@ -19,6 +19,8 @@ const CLASSES: &[(&str, &str, u8)] = &[
     ("Lm", r"\p{Lm}", 64),
     ("Lo", r"\p{Lo}", 64),
     ("Word", r"\w", 128),
+    ("Cased", r"\p{Cased}", 0),
+    ("Case_Ignorable", r"\p{Case_Ignorable}", 0),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

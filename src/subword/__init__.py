@@ -12,17 +12,31 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
-from .spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Vocab
+from .spec import (
+    BPE,
+    Decode,
+    ExtraToken,
+    Lowercase,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    Template,
+    Vocab,
+)
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import train
 
 __all__ = [
     "BPE",
     "Chunk",
+    "Decode",
     "Encoding",
     "ExtraToken",
     "FormatError",
     "InternalError",
+    "Lowercase",
     "MatchTokens",
     "Normalize",
     "PrefixSpace",

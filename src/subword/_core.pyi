@@ -18,6 +18,9 @@ def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
+def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
+    """`text` in lower case, by the tables of a Unicode version."""
+
 @final
 class Policy:
     """Which special tokens a call takes from text, and which strings it refuses. Made by `Engine.policy`."""
@@ -35,8 +38,10 @@ class Engine:
         merges: _U32,
         priority: str,
         ignore_merges: bool,
+        units: tuple[str, str, int | None],
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
         template: tuple[Sequence[int], Sequence[int]],
+        decode: tuple[str, bool],
     ) -> Engine: ...
     @property
     def n_vocab(self) -> int: ...
@@ -117,3 +122,11 @@ class PieceCounter:
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
+
+    def characters(self, end_of_word: str) -> list[bytes]:
+        """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
+
+    def learn_bpe_of_characters(
+        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64]:
+        """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import _core, patterns
 from .bpe import reference
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+from .spec import ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
 
 Engine = _core.Engine
 
@@ -63,8 +63,10 @@ def compile_spec(spec: Spec) -> Engine:
             np.ascontiguousarray(model.merges, dtype=np.uint32).reshape(-1, 2),
             model.priority,
             model.ignore_merges,
+            (model.unit, model.end_of_word, model.unk),
             extra_rows(spec.extra),
             around(spec.template.single),
+            (spec.decode.end_of_word, spec.decode.trim),
         )
     except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
         raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
@@ -151,6 +153,8 @@ class ReferenceEngine:
             return lambda segment: self.match(segment, policy, stage.normalized)
         if isinstance(stage, Normalize):
             return lambda segment: [normalize(segment, stage)]
+        if isinstance(stage, Lowercase):
+            return lambda segment: [lowercase(segment, stage)]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
         return lambda segment: split(segment, stage)
@@ -172,6 +176,8 @@ class ReferenceEngine:
                 for stage in self.spec.stages if normalized else ():
                     if isinstance(stage, Normalize):
                         content = _core.normalize(content, stage.form, stage.unicode)
+                    if isinstance(stage, Lowercase):
+                        content = lowercase(Segment(content, [(0, 0)] * len(content)), stage).text
                 taken[content] = token
         start = 0
         longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
@@ -199,18 +205,29 @@ class ReferenceEngine:
         elif model.priority == "rank":
             ids = reference.encode_by_rank(data, self.ids)
         else:
-            ids = reference.encode([self.ids[bytes([byte])] for byte in data], self.merges, self.ranks)
+            ids = reference.encode(self.units_of(piece.text), self.merges, self.ranks)
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
         spans: list[Span] = []
+        starts = [0]  # the byte at which each character starts
         for char, (start, end) in zip(piece.text, piece.spans, strict=True):
             size = len(char.encode("utf-8", "surrogateescape"))
             own = size == end - start
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
+            starts.append(len(spans))
         at = 0
-        for id in ids:
-            size = len(self.bytes[id])
-            yield id, (spans[at][0], spans[at + size - 1][1])
-            at += size
+        for number, id in enumerate(ids, 1):
+            after = starts[starts.index(at) + 1] if id == model.unk else at + len(self.bytes[id])
+            after = len(spans) if number == len(ids) else after  # the marker covers nothing
+            yield id, (spans[at][0], spans[after - 1][1])
+            at = after
+
+    def units_of(self, text: str) -> list[int]:
+        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it."""
+        model = self.spec.model
+        chars = [char.encode("utf-8", "surrogateescape") for char in text]
+        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
+        units[-1] += model.end_of_word.encode()
+        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     # ---- the methods of the core's engine ----
 
@@ -296,7 +313,15 @@ class ReferenceEngine:
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
-        return b"".join(self.token_bytes(id) for id in ids if id not in skipped)
+        kept = [id for id in ids if id not in skipped]
+        data = b"".join(self.token_bytes(id) for id in kept)
+        if self.spec.decode.trim and kept and self.ends_word(kept[-1]):
+            data = data[: len(data) - len(self.spec.decode.end_of_word.encode())]
+        return data
+
+    def ends_word(self, id: int) -> bool:
+        marker = self.spec.model.end_of_word.encode()
+        return bool(marker) and (self.spec.model.vocab.piece_of(id) or b"").endswith(marker)
 
     def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
         return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
@@ -306,6 +331,8 @@ class ReferenceEngine:
             raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
         if id not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
+        if self.ends_word(id):
+            return self.bytes[id].removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
         return self.bytes[id]
 
     def token_id(self, token: bytes) -> int | None:
@@ -357,6 +384,25 @@ def normalize(segment: Segment, stage: Normalize) -> Segment:
     return Segment("".join(out), out_spans)
 
 
+def lowercase(segment: Segment, stage: Lowercase) -> Segment:
+    """Character by character; a sigma is final where a cased character is before it and none behind."""
+    text, spans = segment
+    out, out_spans = [], list[Span]()
+    for at, char in enumerate(text):
+        new = char if "\ud800" <= char <= "\udfff" else _core.lowercase(char, False, stage.unicode)
+        if char == "Σ" and stage.final_sigma and is_cased(text[:at][::-1]) and not is_cased(text[at + 1 :]):
+            new = "ς"
+        out.append(new)
+        out_spans += [spans[at]] * len(new)
+    return Segment("".join(out), out_spans)
+
+
+def is_cased(text: str) -> bool:
+    """Whether the first character of `text` that has a case, or is no mark or the like, has one."""
+    beside = next((char for char in text if not patterns.character_class("Case_Ignorable").fullmatch(char)), "")
+    return bool(patterns.character_class("Cased").fullmatch(beside))
+
+
 def prefix_space(segment: Segment) -> Segment:
     if segment.text.startswith(" ") or not segment.text:
         return segment
@@ -367,6 +413,7 @@ def prefix_space(segment: Segment) -> Segment:
 def split(segment: Segment, stage: Split) -> Iterator[Segment]:
     at = 0
     for piece in patterns.split(stage.pattern, segment.text):
+        at = segment.text.index(piece, at)  # behind what the pattern drops
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 

@@ -26,6 +26,8 @@ class Pattern:
     `regex` is the expression as its origin publishes it. `plain` gives the same pieces without possessive
     quantifiers and with `\\z` for the end of the text, which is what HF's regex engine and Python's `re` need:
     in HF's syntax `$` also matches before a newline, and `{1,3}+` repeats instead of being possessive.
+
+    With `drops`, text that the expression does not match is dropped; otherwise there is none.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Pattern:
     origin: str
     users: str
     aliases: tuple[str, ...] = ()
+    drops: bool = False
 
 
 _O200K = "|".join(
@@ -47,6 +50,8 @@ _O200K = "|".join(
         r"\s+",
     )
 )
+
+_CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 PATTERNS: dict[str, Pattern] = {
     row.name: row
@@ -73,6 +78,38 @@ PATTERNS: dict[str, Pattern] = {
             plain=_O200K,
             origin="OpenAI, tiktoken (2024)",
             users="o200k_base, o200k_harmony (GPT-4o and later)",
+        ),
+        Pattern(
+            name="clip",
+            regex=f"(?i:{_CLIP})",
+            plain=f"(?i:{_CLIP})",
+            origin="OpenAI, CLIP (2021); letters of either case, white space dropped",
+            users="CLIP",
+            drops=True,
+        ),
+        Pattern(
+            name="clip-cased",
+            regex=_CLIP,
+            plain=_CLIP,
+            origin="the same for small letters only, as CLIP's tokenizer.json has it",
+            users="CLIP in transformers",
+            drops=True,
+        ),
+        Pattern(
+            name="spaces",
+            regex=r"[^ \r\n]+",
+            plain=r"[^ \r\n]+",
+            origin="what stands between spaces and line ends, which are dropped",
+            users="subword-nmt",
+            drops=True,
+        ),
+        Pattern(
+            name="white-space",
+            regex=r"\S+",
+            plain=r"\S+",
+            origin="what stands between white space, which is dropped",
+            users="WhitespaceSplit of HF tokenizers",
+            drops=True,
         ),
         Pattern(
             name="none",

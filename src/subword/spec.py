@@ -4,7 +4,8 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> MatchTokens(normalized=True) -> PrefixSpace -> Split -> BPE -> Template
+    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Split
+        -> BPE -> Template
 """
 
 from __future__ import annotations
@@ -49,6 +50,18 @@ class Normalize:
 
 
 @dataclass(frozen=True, slots=True)
+class Lowercase:
+    """Rewrite the text into lower case, by the full mappings of the Unicode version `unicode`.
+
+    With `final_sigma`, a capital sigma at the end of a word becomes `ς`, as Python's `str.lower` has it; without,
+    characters do not look at each other, as in HF tokenizers.
+    """
+
+    final_sigma: bool = True
+    unicode: str = "16.0"
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixSpace:
     """Put a space in front of each stretch of text between extra tokens that does not start with one."""
 
@@ -61,8 +74,8 @@ class Split:
     unicode: str = "16.0"
 
 
-Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Split
-STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Split)}
+Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Split
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Split)}
 
 # ======================== vocabulary and model ========================
 
@@ -126,6 +139,14 @@ class Vocab:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def piece_of(self, id: int) -> bytes | None:
+        """The entry with an id, if there is one."""
+        at = int(np.searchsorted(self.ids, id))
+        if at == len(self.ids) or self.ids[at] != id:
+            return None
+        piece: bytes = self.pieces[at]
+        return piece
+
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Pairs of piece and id, in the order of the ids."""
         return zip(self.pieces, self.ids.tolist(), strict=True)
@@ -133,7 +154,7 @@ class Vocab:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BPE:
-    """Byte-pair encoding over bytes. A piece starts as its bytes; pairs of neighbours are merged until none can be.
+    """Byte-pair encoding. A piece starts as its bytes; pairs of neighbours are merged until none can be.
 
     `priority` says which pair goes first (the leftmost of equals):
 
@@ -142,15 +163,25 @@ class BPE:
     * `"rank"`: any two neighbours that together spell an entry, the entry with the lowest id (tiktoken's rule).
 
     With `ignore_merges`, a piece that is an entry as a whole is that entry, whatever the merges say.
+
+    With `unit="character"`, a piece starts as its characters; one without an entry is the entry with the id `unk`. With
+    an `end_of_word` marker, the last unit of a piece is the entry that spells it and the marker (`t</w>`), so an entry
+    that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
     """
 
     vocab: Vocab
     merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
     priority: Literal["merges", "rank"] = "merges"
     ignore_merges: bool = False
+    unit: Literal["byte", "character"] = "byte"
+    end_of_word: str = ""
+    unk: int | None = None
 
 
 Model: TypeAlias = BPE
+
+_UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
+"""Fields of a BPE that the outline has only where they differ: older files have none of them."""
 
 # ======================== extra tokens and template ========================
 
@@ -186,6 +217,14 @@ class Template:
     pair: tuple[int | str, ...] = ("A", "B")
 
 
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """How the end-of-word marker of a model decodes: to `end_of_word`, or, with `trim`, to nothing after the last id."""
+
+    end_of_word: str = " "
+    trim: bool = False
+
+
 # ======================== the whole ========================
 
 
@@ -201,6 +240,7 @@ class Spec:
     model: Model
     extra: tuple[ExtraToken, ...] = ()
     template: Template = Template()
+    decode: Decode = Decode()
     roles: dict[str, int] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -212,9 +252,11 @@ class Spec:
                 "type": type(self.model).__name__,
                 "priority": self.model.priority,
                 "ignore_merges": self.model.ignore_merges,
+                **{name: value for name in _UNITS if (value := getattr(self.model, name)) != _UNITS[name]},
             },
             "extra": [asdict(token) for token in self.extra],
             "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
+            **({} if self.decode == Decode() else {"decode": asdict(self.decode)}),
         }
 
     def buffers(self) -> dict[str, bytes]:
@@ -250,12 +292,14 @@ class Spec:
             merges=np.frombuffer(buffers["merges"], dtype="<u4").astype(np.uint32).reshape(-1, 2),
             priority=outline["model"]["priority"],
             ignore_merges=outline["model"]["ignore_merges"],
+            **{name: outline["model"].get(name, value) for name, value in _UNITS.items()},
         )
         return cls(
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
             template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
+            decode=Decode(**outline.get("decode", {})),
             roles=dict(roles or {}),
             notes=dict(notes or {}),
         )

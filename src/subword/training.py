@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from . import _core, corpus, patterns
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError, SubwordWarning
-from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
+from .spec import BPE, MAX_ID, Decode, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
 from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
@@ -24,6 +25,11 @@ BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
+
+ALL_BYTES = [bytes([byte]) for byte in range(256)]
+
+UNK = "<unk>"
+"""What stands for unknown characters."""
 
 FEED_BYTES = 16 << 20
 """About how much text the counter gets at once."""
@@ -41,6 +47,8 @@ def train(
     eos_token: str | None = None,
     pad_token: str | None = None,
     normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None,
+    unit: Literal["byte", "character"] = "byte",
+    end_of_word: str = "",
     tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
     byte_order: Literal["value", "gpt2"] = "value",
     field: str = "text",
@@ -57,12 +65,16 @@ def train(
     Args:
         texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
-        vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
+        vocab_size: how many entries the tokenizer has in the end, the alphabet (256 bytes) and the special tokens included.
         pattern: a row of `subword.patterns.PATTERNS`.
         special_tokens: these get the last ids, in their order.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
         normalization: a Unicode normalization form to bring the text into first.
+        unit: what pieces start as. With `"character"` the alphabet is the characters of the texts, and `<unk>`, with
+            the id 0, stands for all others; pieces that are not well-formed UTF-8 are not learned from.
+        end_of_word: a marker behind the last character of each piece, such as `</w>`, for `unit="character"`. With
+            the pattern `"spaces"` and the tie rule `"largest-string"`, that is what subword-nmt learns.
         tie_rule: which of the pairs that are counted equally often is merged. `"smallest-ids"` (HF tokenizers,
             rustbpe) and `"largest-string"` (subword-nmt) do not depend on the order of the texts; `"first-seen"`
             (minbpe, the textbooks) takes the pair that comes first in the text as merged so far.
@@ -85,8 +97,12 @@ def train(
     _check_choice("tie_rule", tie_rule, TIE_RULES)
     _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
-    patterns.get_pattern(pattern)
-    _check_size(vocab_size, specials)
+    _check_choice("unit", unit, ("byte", "character"))
+    drops = patterns.get_pattern(pattern).drops
+    _check_marker(end_of_word, unit)
+    if unit == "character" and UNK in specials:
+        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
+    _check_size(vocab_size, [] if unit == "character" else ALL_BYTES, specials)
     threads = thread_count(threads)
 
     stages: list[Stage] = [MatchTokens()] if specials else []
@@ -105,14 +121,22 @@ def train(
             + (" outside special tokens" if counter.text_bytes else "")
         )
 
-    order = BYTE_ORDERS[byte_order]
-    wanted = vocab_size - 256 - len(specials)
+    if unit == "byte":
+        alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
+    else:
+        alphabet = [UNK.encode(), *counter.characters(end_of_word)]
+        _check_size(vocab_size, alphabet, specials)
+    wanted = vocab_size - len(alphabet) - len(specials)
     tell = (lambda done: progress("learn", done, wanted)) if progress else None
-    merges, counts = counter.learn_bpe(wanted, order, tie_rule, tell)
+    if unit == "byte":
+        merges, counts = counter.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
+    else:
+        merges, counts = counter.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+        merges = merges + np.uint32(1)  # behind <unk>
     report = {
         "algorithm": algorithm,
         "asked": vocab_size,
-        "vocab_size": 256 + len(merges) + len(specials),
+        "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
         "least_count": int(counts[-1]) if len(counts) else None,
@@ -123,6 +147,8 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }
+    if unit == "character":
+        report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
     if report["stopped"] == "no pairs left":
         warnings.warn(
             f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
@@ -130,21 +156,31 @@ def train(
             SubwordWarning,
             stacklevel=2,
         )
-    return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
+    spec = _bpe_spec(stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    if unit == "character":
+        model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
+        # Where pieces keep the white space around them, the marker stands for none.
+        spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
+    return Tokenizer(spec)
 
 
 def _bpe_spec(
     stages: Sequence[Stage],
-    byte_order: bytes,
+    alphabet: Sequence[bytes],
     merges: np.ndarray[Any, np.dtype[np.uint32]],
     specials: Sequence[str],
     roles: tuple[str | None, str | None, str | None],
     report: dict[str, Any],
 ) -> Spec:
-    """Ids: the bytes in their order, the merges, the special tokens."""
-    pieces = [bytes([byte]) for byte in byte_order]
+    """Ids: the alphabet in its order, the merges, the special tokens."""
+    pieces = list(alphabet)
     for left, right in merges.tolist():
         pieces.append(pieces[left] + pieces[right])
+    if len(set(pieces)) < len(pieces):
+        raise SubwordValueError(
+            f"the texts spell {UNK!r} or the end-of-word marker, so that two tokens would be spelled alike; take it out "
+            "of the texts, or choose another end_of_word"
+        )
     ids = {token: len(pieces) + at for at, token in enumerate(specials)}
     bos, eos, pad = roles
     named = {"bos": bos, "eos": eos, "pad": pad}
@@ -178,13 +214,23 @@ def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
         raise SubwordValueError(f"unknown {name} {value!r}; choose one of {', '.join(map(repr, known))}")
 
 
-def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
+def _check_marker(end_of_word: str, unit: str) -> None:
+    if not isinstance(end_of_word, str):
+        raise SubwordValueError(f"end_of_word must be a string, not {end_of_word!r}")
+    if end_of_word:
+        check_content(end_of_word)
+        if unit != "character":
+            raise SubwordValueError('end_of_word goes with unit="character"')
+
+
+def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise SubwordValueError(f"vocab_size must be an integer, not {vocab_size!r}")
-    minimum = 256 + len(specials)
+    minimum = len(alphabet) + len(specials)
     if vocab_size < minimum:
+        units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
-            f"vocab_size={vocab_size} is below the minimum of {minimum}: 256 bytes"
+            f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
             + (f" and {len(specials)} special tokens" if specials else "")
         )
     if vocab_size > MAX_ID:

@@ -1,5 +1,6 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
+use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
@@ -16,7 +17,16 @@ pub struct Engine {
     plain_ids: bool,
     extra_of_id: IntMap<u64, usize>,
     template: (Vec<u32>, Vec<u32>),
+    ends: Option<WordEnds>,
     n_vocab: usize,
+}
+
+/// What the end-of-word marker behind an entry decodes to.
+pub struct WordEnds {
+    pub marker: Vec<u8>,
+    pub shown: Vec<u8>,
+    /// It decodes to nothing behind the last id.
+    pub trim: bool,
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -36,10 +46,13 @@ impl Engine {
         vocab: Vocab,
         priority: Priority,
         ignore_merges: bool,
+        units: UnitRow,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
+        (shown, trim): (Vec<u8>, bool),
     ) -> Result<Self> {
-        let bpe = Bpe::new(vocab, priority, ignore_merges)?;
+        let marker = units.end_of_word.clone();
+        let bpe = Bpe::new(vocab, priority, ignore_merges, units)?;
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
             if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {
@@ -63,6 +76,7 @@ impl Engine {
             bpe,
             extra_of_id,
             template,
+            ends: (!marker.is_empty()).then_some(WordEnds { marker, shown, trim }),
             n_vocab,
         };
         for &id in engine.template.0.iter().chain(&engine.template.1) {
@@ -159,8 +173,10 @@ impl Engine {
                 Unit::Piece { segment, mut start, end } => {
                     tokens.clear();
                     self.bpe.encode(&segment.bytes[start..end], &mut tokens);
-                    for &token in &tokens {
-                        let after = start + self.bpe.vocab.piece_len(token);
+                    for (i, &token) in tokens.iter().enumerate() {
+                        let is_last = i + 1 == tokens.len();
+                        let after =
+                            if is_last { end } else { start + self.bpe.covers(token, &segment.bytes[..end], start) };
                         spans.ids.push(self.bpe.vocab.id(token));
                         spans.bytes.push(segment.span(start, after));
                         start = after;
@@ -292,12 +308,21 @@ impl Engine {
     // ======================== decoding ========================
 
     /// The bytes that an id decodes to.
-    pub fn token_bytes(&self, id: u32) -> Result<&[u8]> {
+    pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>> {
+        self.decoded(id).map(|(bytes, end)| [bytes, end].concat())
+    }
+
+    /// The same in two parts, the second of which is what an end-of-word marker decodes to.
+    fn decoded(&self, id: u32) -> Result<(&[u8], &[u8])> {
         if let Some(token) = self.bpe.vocab.token_of_id(id) {
-            return Ok(self.bpe.vocab.piece(token));
+            let piece = self.bpe.vocab.piece(token);
+            return Ok(match &self.ends {
+                None => (piece, &[]),
+                Some(ends) => piece.strip_suffix(&*ends.marker).map_or((piece, &[]), |stem| (stem, &ends.shown)),
+            });
         }
         match self.extra(id) {
-            Some(extra) => Ok(&extra.content),
+            Some(extra) => Ok((&extra.content, &[])),
             None => Err(Error::unknown(format!("the vocabulary has no id {id}{}", self.id_hint(id)))),
         }
     }
@@ -322,14 +347,20 @@ impl Engine {
     /// The bytes of all ids, one after the other. Special and unmatchable tokens can be left out.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(ids.len() * 5);
+        let mut word_end = 0;
         for (position, &id) in ids.iter().enumerate() {
             if skip_special_tokens && self.extra(id).is_some_and(|extra| extra.kind != Kind::Added) {
                 continue;
             }
-            let bytes = self
-                .token_bytes(id)
+            let (bytes, end) = self
+                .decoded(id)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
             out.extend_from_slice(bytes);
+            out.extend_from_slice(end);
+            word_end = end.len();
+        }
+        if self.ends.as_ref().is_some_and(|ends| ends.trim) {
+            out.truncate(out.len() - word_end);
         }
         Ok(out)
     }

@@ -3,7 +3,7 @@
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::normalize::Form;
+use crate::pipeline::Rewrite;
 use crate::unicode::{char_count, class_at, class_before, SPACE, WORD};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Extra {
 /// The extra tokens of a tokenizer.
 pub struct Extras {
     pub tokens: Vec<Extra>,
-    /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
-    forms: Vec<Form>,
+    /// What the tokenizer's stages do to text, for the tokens taken from normalized text.
+    rewrites: Vec<Rewrite>,
 }
 
 /// What a call takes from text and what it refuses.
@@ -53,7 +53,7 @@ pub struct Found {
 }
 
 impl Extras {
-    pub fn new(tokens: Vec<Extra>, forms: Vec<Form>) -> Result<Self> {
+    pub fn new(tokens: Vec<Extra>, rewrites: Vec<Rewrite>) -> Result<Self> {
         let mut contents: Vec<&[u8]> = tokens.iter().map(|token| &*token.content).collect();
         contents.sort_unstable();
         if let Some(twice) = contents.windows(2).find(|w| w[0] == w[1]) {
@@ -62,7 +62,7 @@ impl Extras {
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
-        Ok(Self { tokens, forms })
+        Ok(Self { tokens, rewrites })
     }
 
     /// Takes the special tokens that `allowed` says, and all added tokens; refuses text that holds one of `forbidden`.
@@ -102,7 +102,7 @@ impl Extras {
         let token = &self.tokens[index];
         match std::str::from_utf8(&token.content) {
             Ok(text) if token.normalized => {
-                self.forms.iter().fold(text.to_owned(), |text, form| form.apply(&text)).into_bytes()
+                self.rewrites.iter().fold(text.to_owned(), |text, rewrite| rewrite.apply(&text)).into_bytes()
             }
             _ => token.content.clone(),
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
+use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::split::{pattern, Pattern};
 use crate::unicode::check_version;
@@ -19,8 +20,41 @@ pub struct Pipeline {
 
 enum Stage {
     Match { normalized: bool },
-    Normalize(Form),
+    Rewrite(Rewrite),
     PrefixSpace,
+}
+
+/// A stage that changes characters.
+#[derive(Clone, Copy)]
+pub enum Rewrite {
+    Normalize(Form),
+    Lowercase(Lowercase),
+}
+
+impl Rewrite {
+    pub fn apply(&self, text: &str) -> String {
+        match self {
+            Self::Normalize(form) => form.apply(text),
+            Self::Lowercase(lowercase) => lowercase.apply(text),
+        }
+    }
+
+    fn apply_segment<'t>(&self, segment: Segment<'t>) -> Segment<'t> {
+        match self {
+            Self::Normalize(form) => form.apply_segment(segment),
+            Self::Lowercase(lowercase) => lowercase.apply_segment(segment),
+        }
+    }
+
+    /// Whether what stands on one side of `at` is surely rewritten alike without the other side.
+    fn is_cut(&self, text: &[u8], at: usize) -> bool {
+        let (before, after) = (text[at - 1], text[at]);
+        match self {
+            Self::Normalize(_) => before.is_ascii() && after.is_ascii(),
+            // A sigma looks far, but never across white space.
+            Self::Lowercase(_) => before.is_ascii_whitespace() || after.is_ascii_whitespace(),
+        }
+    }
 }
 
 /// A stretch of text on its way through the stages, with an alignment to the original.
@@ -58,6 +92,11 @@ impl<'t> Segment<'t> {
                 (at, at)
             }
         }
+    }
+
+    /// The same with other bytes, as many, each for the one it replaces.
+    pub fn with_bytes(self, bytes: Vec<u8>) -> Self {
+        Self { bytes: Cow::Owned(bytes), ..self }
     }
 
     fn slice(&self, from: usize, to: usize) -> Self {
@@ -102,7 +141,7 @@ const STOP_EVERY: usize = 1 << 20;
 
 impl Pipeline {
     pub fn new(rows: &[StageRow], extras: Vec<Extra>) -> Result<Self> {
-        let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
             if !splits.is_empty() && row.first() != Some(&"Split") {
@@ -111,9 +150,12 @@ impl Pipeline {
             match row[..] {
                 ["MatchTokens", normalized] => stages.push(Stage::Match { normalized: normalized == "true" }),
                 ["Normalize", form, version] => {
-                    let form = Form::new(form, version)?;
-                    forms.push(form);
-                    stages.push(Stage::Normalize(form));
+                    rewrites.push(Rewrite::Normalize(Form::new(form, version)?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
+                }
+                ["Lowercase", final_sigma, version] => {
+                    rewrites.push(Rewrite::Lowercase(Lowercase::new(final_sigma == "true", version)?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
@@ -126,7 +168,7 @@ impl Pipeline {
         if splits.is_empty() {
             splits.push(pattern("none")?);
         }
-        Ok(Self { stages, splits, extras: Extras::new(extras, forms)? })
+        Ok(Self { stages, splits, extras: Extras::new(extras, rewrites)? })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -136,7 +178,12 @@ impl Pipeline {
             Stage::Match { .. } => {
                 row("extra tokens", "one automaton".into(), "the leftmost, and of these the longest")
             }
-            Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
+            Stage::Rewrite(Rewrite::Normalize(form)) => {
+                row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone")
+            }
+            Stage::Rewrite(Rewrite::Lowercase(lowercase)) => {
+                row("lower case", lowercase.to_string(), "character by character")
+            }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
         let split = |pattern: &&Pattern| {
@@ -188,7 +235,7 @@ impl Pipeline {
                     }
                     items = out;
                 }
-                Stage::Normalize(form) => items = map_texts(items, |segment| form.apply_segment(segment)),
+                Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
                         0 if continues => segment,
@@ -221,13 +268,7 @@ impl Pipeline {
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
         if let [pattern] = self.splits[..] {
-            let (bytes, mut pos) = (&*segment.bytes, 0);
-            while pos < bytes.len() {
-                let end = (pattern.end)(bytes, pos);
-                visit(pos, end)?;
-                pos = end;
-            }
-            return Ok(());
+            return pattern.split(&segment.bytes, visit);
         }
         split_again(&self.splits, &segment.bytes, 0, visit)
     }
@@ -236,22 +277,27 @@ impl Pipeline {
     /// text can be worked on from there as if it started (and up to there as if it ended). Not every such place is
     /// known; in ordinary text there is one every word or so.
     pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
-        let normalizes = self.stages.iter().any(|stage| matches!(stage, Stage::Normalize(_)));
-        let unchanged = !normalizes || (text[at - 1].is_ascii() && text[at].is_ascii());
-        unchanged && self.splits.iter().any(|pattern| (pattern.cut)(text, at)) && !policy.covers(text, at)
+        let unchanged = |stage: &Stage| !matches!(stage, Stage::Rewrite(rewrite) if !rewrite.is_cut(text, at));
+        self.stages.iter().all(unchanged) && self.splits_at(text, at) && !policy.covers(text, at)
+    }
+
+    /// Whether the first pattern has a boundary at `at`. The others see no more than its pieces.
+    fn splits_at(&self, text: &[u8], at: usize) -> bool {
+        let first = self.splits.iter().find(|pattern| pattern.splits);
+        first.is_some_and(|pattern| (pattern.cut)(text, at))
     }
 
     /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
     /// text that was rewritten, rule it out.
     pub fn has_cuts(&self) -> bool {
-        let mut rewritten = self.stages.iter().skip_while(|stage| !matches!(stage, Stage::Normalize(_)));
+        let mut rewritten = self.stages.iter().skip_while(|stage| !matches!(stage, Stage::Rewrite(_)));
         self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
     }
 
-    /// The pattern, where pieces are stretches of the original text cut by just one.
+    /// The pattern, where pieces are stretches of the original text cut by just one, and cover it.
     pub fn only_pattern(&self) -> Option<&'static Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [pattern]) => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [pattern]) if pattern.is_dropped.is_none() => Some(pattern),
             _ => None,
         }
     }
@@ -265,13 +311,7 @@ fn split_again(
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
-    let mut pos = 0;
-    while pos < bytes.len() {
-        let end = (pattern.end)(bytes, pos);
-        split_again(rest, &bytes[pos..end], base + pos, visit)?;
-        pos = end;
-    }
-    Ok(())
+    pattern.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

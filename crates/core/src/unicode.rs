@@ -30,6 +30,15 @@ pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
     }
 }
 
+/// Whether `c` is in the class `name`, one of those that have no flag.
+pub fn is_in(name: &str, c: char) -> bool {
+    let c = u32::from(c);
+    ranges(name, VERSION).is_ok_and(|ranges| {
+        let at = ranges.partition_point(|&(_, last)| last < c);
+        ranges.get(at).is_some_and(|&(first, _)| first <= c)
+    })
+}
+
 pub fn check_version(version: &str) -> Result<()> {
     if version == VERSION {
         return Ok(());

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec
-from . import native, tokenizer_json
+from . import clip, native, subword_nmt, tokenizer_json
 from .files import MissingFileError, os_error, path_of, read_file, write_file
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
@@ -54,6 +54,22 @@ FORMATS: tuple[Format, ...] = (
         looks_like=tokenizer_json.looks_like,
         read=tokenizer_json.read,
         write=tokenizer_json.write,
+    ),
+    Format(
+        name="subword-nmt",
+        suffixes=(".codes",),
+        sign="a first line '#version: …' and tokens that end in </w>",
+        looks_like=subword_nmt.looks_like,
+        read=subword_nmt.read,
+        write=subword_nmt.write,
+    ),
+    Format(
+        name="clip",
+        suffixes=(".txt.gz",),
+        sign="a first line '\"bpe_simple_vocab_16e6.txt#version: …', compressed or not",
+        looks_like=clip.looks_like,
+        read=clip.read,
+        write=clip.write,
     ),
 )
 
@@ -93,9 +109,9 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
 
     Args:
         spec: The tokenizer.
-        path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything) or
-            `.json` (tokenizer.json of HF tokenizers).
-        format: The name of a format (`native`, `tokenizer.json`), for a file whose suffix does not say.
+        path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything),
+            `.json` (tokenizer.json of HF tokenizers), `.codes` (subword-nmt) or `.txt.gz` (CLIP).
+        format: The name of a format of `FORMATS`, for a file whose suffix does not say.
 
     Returns:
         Where the file is.

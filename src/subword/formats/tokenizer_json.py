@@ -1,15 +1,19 @@
-"""tokenizer.json of HF tokenizers (0.23), as far as it is byte-level BPE.
+"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end-of-word suffix.
 
 One JSON object. Read, with ids equal to that library's:
 
     version         "1.0"
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
-    normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), … and then ByteLevel
+    normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | Replace \\s+ by a space | Sequence of these
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), … and then ByteLevel
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
-    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges
+    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix
+
+A BPE over characters has WhitespaceSplit, Splits, or a Sequence of these for a pre_tokenizer, a BPEDecoder, an
+end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so that it changes no
+id; it is not kept.
 
 Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
 `unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
@@ -26,14 +30,28 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, SubwordWarning
-from ..patterns import UNICODE, get_pattern, pattern_of
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+from ..patterns import UNICODE, Pattern, get_pattern, pattern_of
+from ..spec import (
+    BPE,
+    MAX_ID,
+    Decode,
+    ExtraToken,
+    Lowercase,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    Stage,
+    Template,
+    Vocab,
+)
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
@@ -55,11 +73,10 @@ _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "padding": ((None,), "it adds ids; set it to null and pad where batches are made"),
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": ((None, "BPE"), "only byte-level BPE is supported"),
+    "type": ((None, "BPE"), "only BPE is supported"),
     "dropout": ((None,), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
-    "end_of_word_suffix": ((None, ""), "a byte-level BPE has none"),
-    "fuse_unk": ((None, False), "a byte-level BPE has no unknown pieces"),
+    "fuse_unk": ((None, False), "each unknown character is a token of its own"),
     "byte_fallback": ((None, False), "a byte-level BPE needs none"),
 }
 
@@ -73,12 +90,12 @@ def read(data: bytes, source: str) -> Spec:
     root = parse(data, source)
     _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     _check_fixed(root, _FIXED_FIELDS)
-    _check_decoder(root.get("decoder"))
-    normalizers = _read_normalizer(root.get("normalizer"))
-    splitting = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    decode = _read_decoder(root.get("decoder"), root["model"], unit)
     vocab = _read_vocab(root["model"]["vocab"])
     added = _read_added_tokens(root.get("added_tokens", []), vocab)
-    model, unmatchable = _read_model(root["model"], vocab, added, root)
+    normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
+    model, unmatchable = _read_model(root["model"], vocab, added, root, unit)
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
     template = _read_post_processor(root.get("post_processor"), {*vocab.values(), *(token.id for token in extra)})
     return Spec(
@@ -86,6 +103,7 @@ def read(data: bytes, source: str) -> Spec:
         model=model,
         extra=extra,
         template=template,
+        decode=decode,
         roles=_template_roles(template) | _unk_role(root["model"].get("unk_token"), vocab, added),
     )
 
@@ -119,28 +137,71 @@ def _unsupported(step: Node, known: str) -> FormatError:
     return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
 
 
-def _check_decoder(node: Node) -> None:
-    for step in _steps(node, "decoders"):
-        if step["type"].value != "ByteLevel":
-            raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+def _read_decoder(node: Node, model: Node, unit: str) -> Decode:
+    marker = _end_of_word(model)
+    if unit == "byte":
+        for step in _steps(node, "decoders"):
+            if step["type"].value != "ByteLevel":
+                raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+        return Decode(marker) if marker else Decode()
+    if node.value is None or node["type"].text() != "BPEDecoder":
+        raise node.error(f"{shown(node.value)} is not supported: a BPE over characters has a BPEDecoder")
+    if not marker or node.get("suffix", "</w>").text() != marker:
+        raise node.error("its suffix and model.end_of_word_suffix must be the same, and not empty")
+    return Decode(trim=True)
 
 
-def _read_normalizer(node: Node) -> tuple[Normalize, ...]:
-    steps = _steps(node, "normalizers")
-    for step in steps:
-        if step["type"].value not in ("NFC", "NFD", "NFKC", "NFKD"):
-            raise _unsupported(step, "the normalizers are NFC, NFD, NFKC, NFKD and a Sequence of these")
-    return tuple(Normalize(step["type"].value, NORMALIZER_UNICODE) for step in steps)
+def _end_of_word(model: Node) -> str:
+    suffix = model.get("end_of_word_suffix")
+    return "" if suffix.value is None else suffix.text()
 
 
-def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
-    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and then ByteLevel"
-    *splits, last = _steps(node, "pretokenizers") or [node]
+def _read_normalizer(
+    node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]
+) -> tuple[Normalize | Lowercase, ...]:
+    stages: list[Normalize | Lowercase] = []
+    for step in _steps(node, "normalizers"):
+        kind = step["type"].value
+        if kind in ("NFC", "NFD", "NFKC", "NFKD"):
+            stages.append(Normalize(kind, NORMALIZER_UNICODE))
+        elif kind == "Lowercase":
+            stages.append(Lowercase(final_sigma=False))
+        elif kind == "Replace":
+            _check_white_space(step, splitting, added)
+        else:
+            raise _unsupported(
+                step, "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these"
+            )
+    return tuple(stages)
+
+
+def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> None:
+    """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
+    if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
+        raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
+    if splitting[0] not in map(Split, ("clip", "clip-cased", "white-space")):
+        raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
+    for token in added.values():
+        if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
+            raise step.error(f"the added token {shown(token.content)} looks at the white space that this replaces")
+
+
+def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", "character"]]:
+    """The stages, and what the model is over."""
+    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and then ByteLevel; one over characters has "
+    known += "WhitespaceSplit, Splits, or a Sequence of these"
+    steps = _steps(node, "pretokenizers") or [node]
+    *splits, last = steps
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
-    for step, kind in [*((step, "Split") for step in splits), (last, "ByteLevel")]:
-        if step["type"].value != kind:
+    by_characters = last["type"].value in ("Split", "WhitespaceSplit")
+    for step in steps if by_characters else splits:
+        if step["type"].value not in ("Split", "WhitespaceSplit")[: 1 + by_characters]:
             raise _unsupported(step, known)
+    if by_characters:
+        return tuple(Split(_read_split(step), SPLIT_UNICODE) for step in steps), "character"
+    if last["type"].value != "ByteLevel":
+        raise _unsupported(last, known)
     prefix_space = last.get("add_prefix_space", True)
     if splits and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
@@ -148,16 +209,25 @@ def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
     if last.get("use_regex", True).flag():
         patterns.append("gpt2")
     splitting = tuple(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"])
-    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting
+    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting, "byte"
 
 
 def _read_split(step: Node) -> str:
     """The name of the pattern of a Split."""
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    if step["type"].value == "WhitespaceSplit":
+        return "white-space"
     regex = step["pattern"]["Regex"]
     row = pattern_of(regex.text())
     if row is None:
         raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
+    behavior, invert = ("Removed", (True,)) if row.drops else ("Isolated", (None, False))
+    _check_fixed(
+        step,
+        {
+            "behavior": ((behavior,), f"use {behavior}"),
+            "invert": (invert, f"use {json.dumps(invert[-1])} with this pattern"),
+        },
+    )
     if re.search(r"[0-9]\}\+", regex.value):
         raise regex.error(
             f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
@@ -220,11 +290,21 @@ def assigned_ids(vocab: dict[str, int], contents: Iterable[str]) -> Iterator[int
 
 
 def _read_model(
-    node: Node, vocab: dict[str, int], added: dict[str, ExtraToken], root: Node
+    node: Node,
+    vocab: dict[str, int],
+    added: dict[str, ExtraToken],
+    root: Node,
+    unit: Literal["byte", "character"],
 ) -> tuple[BPE, list[ExtraToken]]:
     """The model, and the tokens of its `vocab` that no text can give."""
     ignore_merges = node.get("ignore_merges", False).flag()
-    pieces = {token: spelled_bytes(token) for token in vocab}
+    marker = _end_of_word(node)
+    unk = None
+    if unit == "byte":
+        pieces = {token: spelled_bytes(token) for token in vocab}
+    else:
+        pieces = {token: node["vocab"].child(token, token).text().encode() for token in vocab}
+        unk = _read_unk(node.get("unk_token"), vocab)
     merges, merged = _read_merges(node["merges"], vocab, pieces)
     entries, unmatchable = [], []
     for token, piece in pieces.items():
@@ -236,16 +316,39 @@ def _read_model(
             continue
         if not piece:
             raise node["vocab"].child(token, token).error("a token cannot be empty")
-        if extra is None or len(piece) == 1 or token in merged or (ignore_merges and extra.kind == "added"):
+        if unit == "character" and marker in token.removesuffix(marker):
+            raise node["vocab"].child(token, token).error(f"{marker!r} can only stand at the end of a token")
+        kept = _is_unit(piece, unit, marker) or token in merged or (ignore_merges and extra and extra.kind == "added")
+        if extra is None or kept or vocab[token] == unk:
             entries.append((piece, vocab[token]))
             problem = None if extra is None else _shared_problem(extra, piece, token in merged)
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
-    missing = sorted(set(range(256)) - {piece[0] for piece, _ in entries if len(piece) == 1})
-    if missing:
-        listed = " ".join(f"0x{byte:02X}" for byte in missing)
-        raise node["vocab"].error(f"a byte-level BPE needs a token for each byte; there is none for {listed}")
-    return BPE(Vocab.of(entries), merges, "merges", ignore_merges), unmatchable
+    if unit == "byte":
+        _check_bytes(node["vocab"], {piece for piece, _ in entries}, marker.encode())
+    return BPE(Vocab.of(entries), merges, "merges", ignore_merges, unit, marker, unk), unmatchable
+
+
+def _is_unit(piece: bytes, unit: str, marker: str) -> bool:
+    """Whether a piece may start as this."""
+    return len(piece) == 1 or (unit == "character" and len(piece.decode().removesuffix(marker)) == 1)
+
+
+def _read_unk(node: Node, vocab: dict[str, int]) -> int:
+    if node.value is None:
+        raise node.error("without one, tokenizers drops unknown characters, which is not supported; name a token")
+    if node.text() not in vocab:
+        raise node.error(f"{shown(node.value)} is not a token of model.vocab")
+    return vocab[node.text()]
+
+
+def _check_bytes(node: Node, pieces: set[bytes], marker: bytes) -> None:
+    for end in (b"", marker):
+        missing = [byte for byte in range(256) if bytes([byte]) + end not in pieces]
+        if missing:
+            listed = " ".join(f"0x{byte:02X}" for byte in missing)
+            behind = f" with {end.decode()!r} behind it" if end else ""
+            raise node.error(f"a byte-level BPE needs a token for each byte{behind}; there is none for {listed}")
 
 
 def _shared_problem(token: ExtraToken, piece: bytes, merged: bool) -> str | None:
@@ -386,9 +489,10 @@ def write(spec: Spec) -> bytes:
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
     vocab = _with_added_tokens(model_vocab, added)
+    unk = spec.roles.get("unk", -1) if spec.model.unk is None else spec.model.unk
     merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
     for token in added:
-        _check_added_token(token, vocab, model_vocab, merged, spec.model.ignore_merges)
+        _check_added_token(token, vocab, model_vocab, merged, spec.model)
     _warn_of_roles(spec)
     document: dict[str, Any] = {
         "version": "1.0",
@@ -398,13 +502,13 @@ def write(spec: Spec) -> bytes:
         "normalizer": _normalizer(spec),
         "pre_tokenizer": _pre_tokenizer(spec),
         "post_processor": _post_processor(spec.template, names),
-        "decoder": _byte_level(),
+        "decoder": _decoder(spec),
         "model": {
             "type": "BPE",
             "dropout": None,
-            "unk_token": names.get(spec.roles.get("unk", -1)),
+            "unk_token": names.get(unk),
             "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
+            "end_of_word_suffix": spec.model.end_of_word or None,
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": spec.model.ignore_merges,
@@ -430,14 +534,20 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    places = [order.index(stage if isinstance(stage, MatchTokens) else type(stage)) for stage in spec.stages]
+    kinds = {Lowercase: Normalize}
+    places = [
+        order.index(stage if isinstance(stage, MatchTokens) else kinds.get(type(stage), type(stage)))
+        for stage in spec.stages
+    ]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        known = {Normalize: NORMALIZER_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
-        if isinstance(stage, (Normalize, Split)) and stage.unicode != known:
+        known = {Normalize: NORMALIZER_UNICODE, Lowercase: SPLIT_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
+        if isinstance(stage, (Normalize, Lowercase, Split)) and stage.unicode != known:
             _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+        if isinstance(stage, Lowercase) and stage.final_sigma:
+            _refuse("lower case with final sigmas")
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
@@ -459,6 +569,8 @@ def _warn_of_roles(spec: Spec) -> None:
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
+    if spec.model.unit == "character":
+        return _character_vocab(spec)
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
     missing = bytes(byte for byte in range(256) if to_alphabet(bytes([byte])) not in vocab)
     if missing:
@@ -469,6 +581,34 @@ def _model_vocab(spec: Spec) -> dict[str, int]:
                 _refuse(f"the unmatchable token {token.content!r} (id {token.id}): it would spell bytes there")
             vocab[token.content] = token.id
     return vocab
+
+
+def _character_vocab(spec: Spec) -> dict[str, int]:
+    model = spec.model
+    vocab: dict[str, int] = {}
+    for piece, id in model.vocab.items():
+        try:
+            token = piece.decode()
+        except UnicodeDecodeError:
+            _refuse(f"the token {piece!r} (id {id}), which is not text")
+        if not model.end_of_word or model.end_of_word in token.removesuffix(model.end_of_word):
+            _refuse(f"characters without a marker at the ends of words, and only there: {token!r} (id {id})")
+        vocab[token] = id
+    for extra in spec.extra:
+        if extra.kind == "unmatchable":
+            _refuse(f"the unmatchable token {extra.content!r} (id {extra.id}): it would be a token of the model")
+    return vocab
+
+
+def _decoder(spec: Spec) -> dict[str, Any]:
+    model = spec.model
+    if model.unit == "character":
+        if spec.decode != Decode(trim=True):
+            _refuse(f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words")
+        return {"type": "BPEDecoder", "suffix": model.end_of_word}
+    if model.end_of_word and spec.decode != Decode(model.end_of_word):
+        _refuse(f"a model over bytes with {spec.decode!r}: it decodes the end of a word to {model.end_of_word!r}")
+    return _byte_level()
 
 
 def _merges(spec: Spec) -> Sequence[Sequence[int]]:
@@ -494,15 +634,15 @@ def _with_added_tokens(vocab: dict[str, int], added: list[ExtraToken]) -> dict[s
 
 
 def _check_added_token(
-    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], ignore_merges: bool
+    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], model: BPE
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
-    piece, problem = spelled_bytes(token.content), None
+    piece, problem = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode(), None
     if model_vocab.get(token.content, token.id) != token.id:
         problem = f"the model spells its token {model_vocab[token.content]} the same way there"
     elif token.content in model_vocab and piece is not None:
         problem = _shared_problem(token, piece, token.content in merged)
-    elif token.content in vocab and piece is not None and ignore_merges and token.kind == "added":
+    elif token.content in vocab and piece is not None and model.ignore_merges and token.kind == "added":
         problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
     if problem is not None:
         _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
@@ -521,7 +661,11 @@ def _added_token(token: ExtraToken) -> dict[str, Any]:
 
 
 def _normalizer(spec: Spec) -> dict[str, Any] | None:
-    steps = [{"type": stage.form} for stage in spec.stages if isinstance(stage, Normalize)]
+    steps = [
+        {"type": stage.form if isinstance(stage, Normalize) else "Lowercase"}
+        for stage in spec.stages
+        if isinstance(stage, (Normalize, Lowercase))
+    ]
     if len(steps) > 1:
         return {"type": "Sequence", "normalizers": steps}
     return steps[0] if steps else None
@@ -530,15 +674,22 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
     rows = [get_pattern(stage.pattern) for stage in spec.stages if isinstance(stage, Split)]
     rows = [row for row in rows if row.name != "none"]
+    splits = [_split(row) for row in rows]
     prefix_space, built_in = PrefixSpace() in spec.stages, [row.name for row in rows] == ["gpt2"]
+    if spec.model.unit == "character":
+        if prefix_space or not rows:
+            _refuse("a model over characters with a space in front of the text, or without a split pattern")
+        return splits[0] if len(splits) == 1 else {"type": "Sequence", "pretokenizers": splits}
     if built_in or not rows:
         return _byte_level(prefix_space, use_regex=built_in)
     if prefix_space:
         _refuse(f"a space in front of the text together with the split pattern {rows[0].name!r}")
-    splits = [
-        {"type": "Split", "pattern": {"Regex": row.plain}, "behavior": "Isolated", "invert": False} for row in rows
-    ]
     return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(use_regex=False)]}
+
+
+def _split(row: Pattern) -> dict[str, Any]:
+    behavior = {"behavior": "Removed", "invert": True} if row.drops else {"behavior": "Isolated", "invert": False}
+    return {"type": "Split", "pattern": {"Regex": row.plain}, **behavior}
 
 
 def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:

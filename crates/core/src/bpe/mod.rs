@@ -3,7 +3,7 @@
 //! The meaning is the merge loop ([`merge`]): among all neighbouring pairs that a rule joins, take the one with the
 //! lowest rank, the leftmost of equals, and repeat. Every flavour of BPE is a set of rules `(left, right) -> (rank,
 //! token)`: a merge list gives a rule for each line; tiktoken's ranks give one for each way in which two entries
-//! spell a third.
+//! spell a third. A piece starts as its bytes, or as what [`units`] makes of it.
 //!
 //! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
 //! piece that is an entry needs no merging, and (b) the last merge of each entry is the only rule that can ever make
@@ -16,6 +16,7 @@ mod merge;
 mod prove;
 mod rules;
 mod trie;
+pub mod units;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
@@ -24,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::{Direction, Linear};
 use rules::Rules;
+use units::{UnitRow, Units};
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
 const SHORT: usize = 24;
@@ -35,6 +37,8 @@ const WORTH_A_TRIE: usize = 1 << 18;
 pub struct Bpe {
     pub vocab: Vocab,
     byte_tokens: [Token; 256],
+    /// Where pieces do not just start as their bytes.
+    units: Option<Units>,
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
@@ -52,6 +56,8 @@ enum Proof {
     Proved { entries: Vec<Made>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
+    /// Nothing is proved of vocabularies of other units than bytes.
+    Untried,
 }
 
 /// How an entry is made: all that one pass asks about it, side by side.
@@ -74,23 +80,33 @@ pub enum Priority {
 }
 
 impl Bpe {
-    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool) -> Result<Self> {
-        let byte_tokens = byte_tokens(&vocab)?;
+    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool, units: UnitRow) -> Result<Self> {
+        let byte_tokens = if units.by_characters { [0; 256] } else { byte_tokens(&vocab)? };
+        let merges: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
+        let units = Units::new(units, &vocab, merges)?;
+        if units.is_some() && matches!(priority, Priority::Rank) {
+            return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
+        }
         let rules = match priority {
             Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
             Priority::Rank => Rules::from_ranks(&vocab),
         };
-        let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
+        let proof = match units {
+            Some(_) => Proof::Untried,
+            None => prove::prove(&vocab, &byte_tokens, &rules),
+        };
+        let (proof, rules) = match proof {
             Proof::Proved { entries, out_of_order } => {
                 let needed = Rules::from_entries(&entries);
                 (Proof::Proved { entries, out_of_order }, needed)
             }
-            refuted => (refuted, rules),
+            other => (other, rules),
         };
         Ok(Self {
             has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && trie::Trie::has_room(&vocab),
             vocab,
             byte_tokens,
+            units,
             rules,
             ignore_merges,
             proof,
@@ -113,12 +129,34 @@ impl Bpe {
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
+        if let Some(units) = &self.units {
+            return self.encode_units(units, piece, out);
+        }
+        let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
         if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
-            merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
+            merge::short(bytes, &self.rules, out, |_| {});
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(piece, &self.byte_tokens, &self.rules, out);
+            merge::long(bytes, &self.rules, out);
+        }
+    }
+
+    fn encode_units(&self, units: &Units, piece: &[u8], out: &mut Vec<Token>) {
+        let mut first = Vec::with_capacity(piece.len());
+        units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
+        match first.len() <= MEDIUM {
+            true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
+            false => merge::long(first.into_iter(), &self.rules, out),
+        }
+    }
+
+    /// The bytes that `token` covers at `pos` in a piece; the last token covers what is left.
+    #[inline]
+    pub fn covers(&self, token: Token, piece: &[u8], pos: usize) -> usize {
+        match &self.units {
+            None => self.vocab.piece_len(token),
+            Some(units) => units.covers(&self.vocab, token, piece, pos),
         }
     }
 
@@ -129,6 +167,9 @@ impl Bpe {
 
     /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
     pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
+        if self.units.is_some() {
+            return text.len();
+        }
         let trie = self.linear(Direction::Forward);
         let (mut pos, mut end) = (0, 0);
         for _ in 0..tokens {
@@ -225,13 +266,24 @@ impl Bpe {
                     false => ("merged like any other", why.clone(), from_a_queue, why),
                 }
             }
+            Proof::Untried => {
+                let why = "proved ways are for pieces that start as bytes".to_owned();
+                match self.ignore_merges {
+                    true => ("looked up", "the model ignores merges there".into(), from_a_queue, why),
+                    false => ("merged like any other", why.clone(), from_a_queue, why),
+                }
+            }
         };
         let short = if self.has_one_pass { SHORT } else { MEDIUM };
-        vec![
+        let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
             row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
             row("long piece", long, why_long),
-        ]
+        ];
+        if let Some(units) = &self.units {
+            rows.insert(0, row("piece", &format!("starts as {}", units.describe()), "the model says so".into()));
+        }
+        rows
     }
 }
 

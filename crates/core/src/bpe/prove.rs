@@ -24,7 +24,8 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         out.clear();
         let mut last = None;
         if piece.len() <= 4096 {
-            merge::short(piece, byte_tokens, rules, &mut out, |merge| last = Some(merge));
+            let bytes = piece.iter().map(|&byte| byte_tokens[byte as usize]);
+            merge::short(bytes, rules, &mut out, |merge| last = Some(merge));
         }
         match (&out[..], last) {
             ([only], Some((left, right, rule))) if *only == token => {

@@ -5,8 +5,10 @@
 //! look-behind have no memory. To add one: a file here, a row in `PATTERNS`.
 
 mod cl100k;
+mod clip;
 mod gpt2;
 mod o200k;
+mod spaces;
 
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
@@ -24,16 +26,50 @@ pub struct Pattern {
     /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
     /// None where it is p itself (but for the first and last few p, which are left to `end`).
     pub prefix_ends: Option<PrefixEnds>,
+    /// Whether what starts at `pos`, as far as `end`, is dropped instead of being a piece. None: nothing is.
+    pub is_dropped: Option<fn(text: &[u8], pos: usize) -> bool>,
+}
+
+impl Pattern {
+    /// Gives `visit` the start and end of each piece of `text`.
+    #[inline]
+    pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let mut pos = 0;
+        while pos < text.len() {
+            let end = (self.end)(text, pos);
+            if !self.is_dropped.is_some_and(|is_dropped| is_dropped(text, pos)) {
+                visit(pos, end)?;
+            }
+            pos = end;
+        }
+        Ok(())
+    }
 }
 
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
 const PATTERNS: &[Pattern] = &[
-    Pattern { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
-    Pattern { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
-    Pattern { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
+    Pattern { name: "gpt2", end: gpt2::end, ..PLAIN },
+    Pattern { name: "cl100k", end: cl100k::end, ..PLAIN },
+    Pattern { name: "o200k", end: o200k::end, prefix_ends: Some(o200k::prefix_ends), ..PLAIN },
+    Pattern { name: "clip", end: clip::end_any_case, ..DROPPING },
+    Pattern { name: "clip-cased", end: clip::end, ..DROPPING },
+    Pattern { name: "white-space", end: spaces::white_space_end, ..DROPPING },
+    Pattern { name: "spaces", end: spaces::end, cut: spaces::cut, is_dropped: Some(spaces::is_dropped), ..DROPPING },
+    Pattern { name: "none", splits: false, cut: |_, _| false, ..PLAIN },
 ];
+
+const PLAIN: Pattern = Pattern {
+    name: "",
+    splits: true,
+    end: |text, _| text.len(),
+    cut: at_word_end,
+    prefix_ends: None,
+    is_dropped: None,
+};
+
+/// Drops white space, and has none in its pieces.
+const DROPPING: Pattern = Pattern { cut: beside_space, is_dropped: Some(is_space), ..PLAIN };
 
 /// The pattern called `name`.
 pub fn pattern(name: &str) -> Result<&'static Pattern> {
@@ -55,6 +91,15 @@ fn at_word_end(text: &[u8], at: usize) -> bool {
     } else {
         before & SPACE == 0 && after & SPACE != 0 && !matches!(text[at], b'\r' | b'\n')
     }
+}
+
+/// Whether white space starts or ends here.
+fn beside_space(text: &[u8], at: usize) -> bool {
+    is_space(text, at) != (class_before(text, at).0 & SPACE != 0)
+}
+
+fn is_space(text: &[u8], pos: usize) -> bool {
+    class_at(text, pos).0 & SPACE != 0
 }
 
 /// The end of the run from `pos` of characters whose class flags satisfy `is`.
@@ -142,6 +187,19 @@ impl White {
         } else {
             self.last
         }
+    }
+}
+
+/// The end of `'s|'t|'re|'ve|'m|'ll|'d` at `pos`, if it matches.
+#[inline]
+fn lower_contraction(text: &[u8], pos: usize) -> Option<usize> {
+    if text[pos] != b'\'' {
+        return None;
+    }
+    match (text.get(pos + 1), text.get(pos + 2)) {
+        (Some(b's' | b't' | b'm' | b'd'), _) => Some(pos + 2),
+        (Some(b'l'), Some(b'l')) | (Some(b'r' | b'v'), Some(b'e')) => Some(pos + 3),
+        _ => None,
     }
 }
 
