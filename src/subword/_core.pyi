@@ -126,7 +126,5 @@ class PieceCounter:
     def characters(self, end_of_word: str) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
-    def learn_bpe_of_characters(
-        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
-    ) -> tuple[_U32, _U64]:
+    def learn_bpe_of_characters(self, merges: int, end_of_word: str, tie_rule: str, progress: Any) -> tuple[_U32, _U64]:
         """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""

@@ -332,7 +332,10 @@ class ReferenceEngine:
         if id not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
         if self.ends_word(id):
-            return self.bytes[id].removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
+            return (
+                self.bytes[id].removesuffix(self.spec.model.end_of_word.encode())
+                + self.spec.decode.end_of_word.encode()
+            )
         return self.bytes[id]
 
     def token_id(self, token: bytes) -> int | None:

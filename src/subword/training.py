@@ -102,7 +102,7 @@ def train(
     _check_marker(end_of_word, unit)
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    _check_size(vocab_size, [] if unit == "character" else ALL_BYTES, specials)
+    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     threads = thread_count(threads)
 
     stages: list[Stage] = [MatchTokens()] if specials else []

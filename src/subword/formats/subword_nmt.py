@@ -52,6 +52,10 @@ def read(data: bytes, source: str, vocabulary: bytes | None = None) -> Spec:
         pair = line.strip("\r\n ").split(" ")
         if len(pair) != 2 or not all(_is_token(token) for token in pair) or pair[0].endswith(MARKER):
             raise FormatError(f"{source}, line {number}: expected two tokens, found {shown(line)}")
+        if "".join(pair).endswith(MARKER) and not pair[1].endswith(MARKER):
+            raise FormatError(
+                f"{source}, line {number}: {shown(line)} makes a token end in {MARKER!r} that ends no word"
+            )
         pairs.setdefault((pair[0], pair[1]))
     listed = [] if vocabulary is None else _listed(_text(vocabulary, f"{source}, vocabulary"), source)
     try:

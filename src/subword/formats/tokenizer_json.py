@@ -170,7 +170,8 @@ def _read_normalizer(
             _check_white_space(step, splitting, added)
         else:
             raise _unsupported(
-                step, "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these"
+                step,
+                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these",
             )
     return tuple(stages)
 
@@ -604,7 +605,9 @@ def _decoder(spec: Spec) -> dict[str, Any]:
     model = spec.model
     if model.unit == "character":
         if spec.decode != Decode(trim=True):
-            _refuse(f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words")
+            _refuse(
+                f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words"
+            )
         return {"type": "BPEDecoder", "suffix": model.end_of_word}
     if model.end_of_word and spec.decode != Decode(model.end_of_word):
         _refuse(f"a model over bytes with {spec.decode!r}: it decodes the end of a word to {model.end_of_word!r}")
