@@ -127,7 +127,22 @@ def test_ids_equal_those_of_tokenizers(spec: Spec, seed: int) -> None:
     theirs = hf.Tokenizer.from_str(data.decode())
     ours = subword.Tokenizer(spec)
     rng = random.Random(seed)
-    pieces = [token.content for token in spec.extra] + ["a", "b", "ab", " ", "\n", "é", "x", "1", "'s", "ａ", "ﬁ"]
+    pieces = [token.content for token in spec.extra] + [
+        "a",
+        "b",
+        "ab",
+        " ",
+        "\n",
+        "é",
+        "x",
+        "1",
+        "'s",
+        "ａ",
+        "ﬁ",
+        "AΣ",
+        "İ",
+        "</w>",
+    ]
     for _ in range(5):
         text = "".join(rng.choices(pieces, k=rng.randrange(12)))
         assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False).ids

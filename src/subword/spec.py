@@ -219,7 +219,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Decode:
-    """How the end-of-word marker of a model decodes: to `end_of_word`, or, with `trim`, to nothing after the last id."""
+    """How the end-of-word marker of a model decodes: to `end_of_word`; with `trim`, to nothing behind the last id."""
 
     end_of_word: str = " "
     trim: bool = False

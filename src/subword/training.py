@@ -65,7 +65,8 @@ def train(
     Args:
         texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
-        vocab_size: how many entries the tokenizer has in the end, the alphabet (256 bytes) and the special tokens included.
+        vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
+            tokens included.
         pattern: a row of `subword.patterns.PATTERNS`.
         special_tokens: these get the last ids, in their order.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
@@ -149,6 +150,12 @@ def train(
     }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
+    spec = _bpe_spec(stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    if unit == "character":
+        _check_spelling(spec.model, end_of_word.encode())
+        model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
+        # Where pieces keep the white space around them, the marker stands for none.
+        spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
         warnings.warn(
             f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
@@ -156,11 +163,6 @@ def train(
             SubwordWarning,
             stacklevel=2,
         )
-    spec = _bpe_spec(stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
-    if unit == "character":
-        model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
-        # Where pieces keep the white space around them, the marker stands for none.
-        spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     return Tokenizer(spec)
 
 
@@ -176,11 +178,6 @@ def _bpe_spec(
     pieces = list(alphabet)
     for left, right in merges.tolist():
         pieces.append(pieces[left] + pieces[right])
-    if len(set(pieces)) < len(pieces):
-        raise SubwordValueError(
-            f"the texts spell {UNK!r} or the end-of-word marker, so that two tokens would be spelled alike; take it out "
-            "of the texts, or choose another end_of_word"
-        )
     ids = {token: len(pieces) + at for at, token in enumerate(specials)}
     bos, eos, pad = roles
     named = {"bos": bos, "eos": eos, "pad": pad}
@@ -193,6 +190,20 @@ def _bpe_spec(
         roles={role: ids[token] for role, token in named.items() if token is not None},
         notes={"training": report},
     )
+
+
+def _check_spelling(model: BPE, marker: bytes) -> None:
+    """Tokens must be told apart by what they spell, and those that end a piece must be those that end in the marker."""
+    pieces = list(model.vocab.pieces)
+    ends = [bool(marker) and piece.endswith(marker) and piece != marker for piece in pieces]
+    for (_, right), id in zip(model.merges.tolist(), range(len(pieces) - len(model.merges), len(pieces)), strict=True):
+        ends[id] = ends[right]
+    alike = bool(marker) and [piece.endswith(marker) for piece in pieces] != ends
+    if alike or len(set(pieces)) < len(pieces):
+        raise SubwordValueError(
+            f"the texts hold {UNK!r} or the end-of-word marker, so that two tokens would be spelled alike; take it out "
+            "of the texts, or choose another end_of_word"
+        )
 
 
 # ======================== arguments ========================

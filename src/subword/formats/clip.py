@@ -3,14 +3,15 @@
     file    = version line*                 line = token " " token "\\n", what merges first stands first
     version = '"bpe_simple_vocab_16e6.txt#version: ' number "\\n"
 
-Tokens spell bytes in GPT-2's alphabet (`byte_alphabet.py`); one that ends in `</w>` ends a piece. Only the first 48,894
-merges count, as in CLIP itself. Ids: the 256 bytes in GPT-2's order, the same with `</w>`, one a merge, `<|startoftext|>`
-and `<|endoftext|>`, which stand around every text. All else (lower case, the split pattern) is CLIP's code, not the
-file's.
+Tokens spell bytes in GPT-2's alphabet (`byte_alphabet.py`); one that ends in `</w>` ends a piece. Only the first
+48,894 merges count, as in CLIP itself. Ids: the 256 bytes in GPT-2's order, the same with `</w>`, one a merge,
+`<|startoftext|>` and `<|endoftext|>`, which stand around every text. All else (lower case, the split pattern) is CLIP's
+code, not the file's.
 
-CLIP cleans text before all this, by `ftfy.fix_text` and by undoing HTML escapes. Of that only NFC is done here: ids equal
-CLIP's for text that the rest of the cleaning leaves alone. CLIP always takes its two special tokens from text; here a
-call says whether it does, `allowed_special="all"`.
+CLIP cleans text before all this, by `ftfy.fix_text` and by undoing HTML escapes. Of that only NFC is done here: ids
+equal CLIP's for text that the rest of the cleaning leaves alone. (CLIP takes lower case from the Python that runs it,
+which may know other letters than Unicode 16.) CLIP always takes its two special tokens from text, but not behind
+punctuation; here a call says whether they are taken, `allowed_special="all"`, and then they are wherever they stand.
 """
 
 from __future__ import annotations
@@ -38,16 +39,17 @@ _VERSION = b'"bpe_simple_vocab_16e6.txt#version: '
 
 def looks_like(data: bytes) -> bool:
     try:
-        return _decompressed(data, len(_VERSION)).startswith(_VERSION)
+        return _decompressed(data, len(_VERSION))[0].startswith(_VERSION)
     except zlib.error:
         return False
 
 
-def _decompressed(data: bytes, length: int) -> bytes:
-    """At most `length` bytes of what the file holds."""
+def _decompressed(data: bytes, length: int) -> tuple[bytes, bool]:
+    """At most `length` bytes of what the file holds, and whether that is all."""
     if not data.startswith(b"\x1f\x8b"):
-        return data[:length]
-    return zlib.decompressobj(wbits=31).decompress(data, length)
+        return data[:length], len(data) <= length
+    unzip = zlib.decompressobj(wbits=31)
+    return unzip.decompress(data, length), unzip.eof
 
 
 # ======================== reading ========================
@@ -60,11 +62,14 @@ def read(data: bytes, source: str) -> Spec:
         FormatError: the file is damaged, or has fewer merges than CLIP's vocabulary needs.
     """
     try:
-        text = _decompressed(data, MAX_BYTES + 1).decode()
+        content, whole = _decompressed(data, MAX_BYTES)
+        if not whole:
+            raise FormatError(
+                f"{source}: cut off, or more than {MAX_BYTES:,} bytes, of which CLIP's file has 3 million"
+            )
+        text = content.decode()
     except (zlib.error, UnicodeDecodeError) as error:
         raise FormatError(f"{source}: damaged, {error}; get the file again") from None
-    if len(text) > MAX_BYTES:
-        raise FormatError(f"{source}: more than {MAX_BYTES:,} bytes; this cannot be CLIP's vocabulary")
     lines = text.split("\n")[1 : MERGES + 1]
     if len(lines) < MERGES or lines[-1] == "":
         raise FormatError(
@@ -96,8 +101,9 @@ def _spec(pairs: list[tuple[bytes, bytes]]) -> Spec:
         if unknown:
             raise SubwordValueError(f"line {number} joins {to_alphabet(unknown[0])!r}, which no line before it makes")
         rows.append((ids[left], ids[right]))
-        if ids.setdefault(left + right, len(ids)) != len(ids) - 1:
+        if left + right in ids:
             raise SubwordValueError(f"line {number} makes {to_alphabet(left + right)!r} a second time")
+        ids[left + right] = len(ids)
     start, end = len(ids), len(ids) + 1
     return Spec(
         stages=(Normalize("NFC"), Lowercase(), MatchTokens(normalized=True), Split("clip")),

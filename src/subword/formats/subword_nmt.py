@@ -1,9 +1,10 @@
 """The codes of subword-nmt: merges over characters, as its `learn-bpe` writes them and its `apply-bpe` reads them.
 
-    codes      = "#version: 0.2\\n" line*              line = token " " token "\\n", what merges first stands first
-    vocabulary = (token " " count "\\n")*              of `get-vocab`; a token that does not end a word has "@@" behind it
+    codes      = "#version: 0.2\\n" line*          line = token " " token "\\n", what merges first stands first
+    vocabulary = (token " " count "\\n")*          of `get-vocab`; a token that does not end a word has "@@" behind it
 
-A token that ends a word has `</w>` behind it. Text is cut at spaces and line ends. A merge that stands twice counts once.
+A token that ends a word has `</w>` behind it. Text is cut at spaces and line ends. A merge that stands twice counts
+once.
 
 The codes have no ids. They are defined here: `<unk>`, for characters that the codes do not know, has 0; then come the
 characters of the codes by code point, each within a word and at its end; then what the merges make, in their order.

@@ -1,4 +1,4 @@
-"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end-of-word suffix.
+"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words.
 
 One JSON object. Read, with ids equal to that library's:
 
@@ -180,7 +180,7 @@ def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, 
     """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
     if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
         raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
-    if splitting[0] not in map(Split, ("clip", "clip-cased", "white-space")):
+    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "white-space")]:
         raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
     for token in added.values():
         if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
@@ -347,7 +347,7 @@ def _check_bytes(node: Node, pieces: set[bytes], marker: bytes) -> None:
     for end in (b"", marker):
         missing = [byte for byte in range(256) if bytes([byte]) + end not in pieces]
         if missing:
-            listed = " ".join(f"0x{byte:02X}" for byte in missing)
+            listed = " ".join(f"0x{byte:02X}" for byte in missing[:16]) + (" …" if len(missing) > 16 else "")
             behind = f" with {end.decode()!r} behind it" if end else ""
             raise node.error(f"a byte-level BPE needs a token for each byte{behind}; there is none for {listed}")
 
@@ -535,16 +535,14 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    kinds = {Lowercase: Normalize}
-    places = [
-        order.index(stage if isinstance(stage, MatchTokens) else kinds.get(type(stage), type(stage)))
-        for stage in spec.stages
-    ]
+    alike: dict[Any, Any] = {Lowercase: Normalize}
+    kinds = [stage if isinstance(stage, MatchTokens) else type(stage) for stage in spec.stages]
+    places = [order.index(alike.get(kind, kind)) for kind in kinds]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        known = {Normalize: NORMALIZER_UNICODE, Lowercase: SPLIT_UNICODE, Split: SPLIT_UNICODE}.get(type(stage))
+        known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
         if isinstance(stage, (Normalize, Lowercase, Split)) and stage.unicode != known:
             _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
         if isinstance(stage, Lowercase) and stage.final_sigma:
