@@ -313,6 +313,7 @@ impl Engine {
     }
 
     /// The same in two parts, the second of which is what an end-of-word marker decodes to.
+    #[inline]
     fn decoded(&self, id: u32) -> Result<(&[u8], &[u8])> {
         if let Some(token) = self.bpe.vocab.token_of_id(id) {
             let piece = self.bpe.vocab.piece(token);
@@ -356,8 +357,10 @@ impl Engine {
                 .decoded(id)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
             out.extend_from_slice(bytes);
-            out.extend_from_slice(end);
-            word_end = end.len();
+            if self.ends.is_some() {
+                out.extend_from_slice(end);
+                word_end = end.len();
+            }
         }
         if self.ends.as_ref().is_some_and(|ends| ends.trim) {
             out.truncate(out.len() - word_end);

@@ -6,7 +6,7 @@ One JSON object. Read, with ids equal to that library's:
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
     normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | Replace \\s+ by a space | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), … and then ByteLevel
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, … and then ByteLevel
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
     model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix
@@ -197,7 +197,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
     by_characters = last["type"].value in ("Split", "WhitespaceSplit")
     for step in steps if by_characters else splits:
-        if step["type"].value not in ("Split", "WhitespaceSplit")[: 1 + by_characters]:
+        if step["type"].value not in ("Split", "WhitespaceSplit"):
             raise _unsupported(step, known)
     if by_characters:
         return tuple(Split(_read_split(step), SPLIT_UNICODE) for step in steps), "character"

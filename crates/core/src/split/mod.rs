@@ -37,8 +37,9 @@ impl Pattern {
         let mut pos = 0;
         while pos < text.len() {
             let end = (self.end)(text, pos);
-            if !self.is_dropped.is_some_and(|is_dropped| is_dropped(text, pos)) {
-                visit(pos, end)?;
+            match self.is_dropped {
+                Some(is_dropped) if is_dropped(text, pos) => {}
+                _ => visit(pos, end)?,
             }
             pos = end;
         }
