@@ -309,23 +309,29 @@ impl Engine {
 
     /// The bytes that an id decodes to.
     pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>> {
-        self.decoded(id).map(|(bytes, end)| [bytes, end].concat())
+        let stored = self.stored(id)?;
+        Ok(match self.word_end(id, stored) {
+            Some((stem, shown)) => [stem, shown].concat(),
+            None => stored.to_vec(),
+        })
     }
 
-    /// The same in two parts, the second of which is what an end-of-word marker decodes to.
-    #[inline]
-    fn decoded(&self, id: u32) -> Result<(&[u8], &[u8])> {
+    /// An entry as the vocabulary has it, or the content of an extra token.
+    fn stored(&self, id: u32) -> Result<&[u8]> {
         if let Some(token) = self.bpe.vocab.token_of_id(id) {
-            let piece = self.bpe.vocab.piece(token);
-            return Ok(match &self.ends {
-                None => (piece, &[]),
-                Some(ends) => piece.strip_suffix(&*ends.marker).map_or((piece, &[]), |stem| (stem, &ends.shown)),
-            });
+            return Ok(self.bpe.vocab.piece(token));
         }
         match self.extra(id) {
-            Some(extra) => Ok((&extra.content, &[])),
+            Some(extra) => Ok(&extra.content),
             None => Err(Error::unknown(format!("the vocabulary has no id {id}{}", self.id_hint(id)))),
         }
+    }
+
+    /// For an entry that ends in the end-of-word marker, what stands before it and what it decodes to.
+    fn word_end<'e>(&'e self, id: u32, stored: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
+        let ends = self.ends.as_ref()?;
+        let stem = stored.strip_suffix(&*ends.marker)?;
+        self.bpe.vocab.token_of_id(id).map(|_| (stem, &*ends.shown))
     }
 
     fn id_hint(&self, id: u32) -> String {
@@ -353,14 +359,17 @@ impl Engine {
             if skip_special_tokens && self.extra(id).is_some_and(|extra| extra.kind != Kind::Added) {
                 continue;
             }
-            let (bytes, end) = self
-                .decoded(id)
+            let stored = self
+                .stored(id)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
-            out.extend_from_slice(bytes);
-            if self.ends.is_some() {
-                out.extend_from_slice(end);
-                word_end = end.len();
+            if self.ends.is_none() {
+                out.extend_from_slice(stored);
+                continue;
             }
+            let (stem, shown) = self.word_end(id, stored).unwrap_or((stored, &[]));
+            out.extend_from_slice(stem);
+            out.extend_from_slice(shown);
+            word_end = shown.len();
         }
         if self.ends.as_ref().is_some_and(|ends| ends.trim) {
             out.truncate(out.len() - word_end);

@@ -11,6 +11,7 @@ const NONE: Rule = Rule { rank: u32::MAX, token: 0 };
 
 /// Appends the tokens of a piece, given what it starts as, and tells `merged` the rules in the order in which they are
 /// used. Quadratic.
+#[inline]
 pub fn short(
     first: impl Iterator<Item = Token>,
     rules: &Rules,

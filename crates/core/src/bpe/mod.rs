@@ -129,8 +129,8 @@ impl Bpe {
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
-        if let Some(units) = &self.units {
-            return self.encode_units(units, piece, out);
+        if self.units.is_some() {
+            return self.encode_units(piece, out);
         }
         let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
         if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
@@ -142,7 +142,9 @@ impl Bpe {
         }
     }
 
-    fn encode_units(&self, units: &Units, piece: &[u8], out: &mut Vec<Token>) {
+    #[inline(never)]
+    fn encode_units(&self, piece: &[u8], out: &mut Vec<Token>) {
+        let Some(units) = &self.units else { return };
         let mut first = Vec::with_capacity(piece.len());
         units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
         match first.len() <= MEDIUM {
