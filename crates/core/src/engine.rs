@@ -41,6 +41,7 @@ pub struct Spans {
 pub const MAX_TEXT: usize = 1 << 40;
 
 impl Engine {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         stages: &[StageRow],
         vocab: Vocab,

@@ -639,11 +639,12 @@ def _check_added_token(
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
     piece, problem = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode(), None
+    untaken = token.kind == "added" or token.single_word  # some text with it is left to the model
     if model_vocab.get(token.content, token.id) != token.id:
         problem = f"the model spells its token {model_vocab[token.content]} the same way there"
     elif token.content in model_vocab and piece is not None:
         problem = _shared_problem(token, piece, token.content in merged)
-    elif token.content in vocab and piece is not None and model.ignore_merges and token.kind == "added":
+    elif token.content in vocab and piece is not None and model.ignore_merges and untaken:
         problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
     if problem is not None:
         _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
