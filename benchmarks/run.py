@@ -155,7 +155,7 @@ def encode_job(name: str) -> Job:
     merges = WORK / f"{RANKS[name]}.json"
     if not merges.exists():
         print(f"making a tokenizer.json of {RANKS[name]} ...", file=sys.stderr, flush=True)
-        write_tokenizer_json(str(ranks), PATTERNS[name].plain, merges)
+        write_tokenizer_json(str(ranks), PATTERNS[name].steps[0], merges)
     return split_job(name) | {"ranks": str(ranks), "tokenizer_json": str(merges)}
 
 

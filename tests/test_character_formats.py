@@ -28,7 +28,7 @@ from subword import (
     Tokenizer,
     formats,
 )
-from subword.byte_alphabet import BYTE_TO_CHAR, GPT2_BYTE_ORDER
+from subword.byte_alphabet import BYTE_TO_CHAR, GPT2_BYTE_ORDER, to_alphabet
 from subword.formats import clip, native, subword_nmt, tokenizer_json
 
 # ======================== subword-nmt ========================
@@ -127,7 +127,7 @@ def test_trained_codes_cut_words_alike(tmp_path: Path) -> None:
     [
         ({"unit": "byte", "end_of_word": ""}, "a model other than of characters with '</w>'"),
         ({"end_of_word": "§§"}, "a model other than of characters with '</w>'"),
-        ({"pattern": "white-space"}, r"the stages Split\(pattern='white-space'"),
+        ({"pattern": "whitespace-split"}, r"the stages Split\(pattern='whitespace-split'"),
         ({"special_tokens": ["<s>"]}, "the stages MatchTokens"),
     ],
 )
@@ -144,6 +144,77 @@ def test_subword_nmt_gives_the_same() -> None:
     for _ in range(2_000):
         line = "".join(rng.choices("lower  ", k=rng.randint(0, 30)))
         assert segmented(tok, line) == theirs.segment(line)
+
+
+def test_codes_and_merges_with_a_vocabulary_start_alike(tmp_path: Path) -> None:
+    (tmp_path / "merges.txt").write_bytes(CODES)
+    assert subword.load(tmp_path / "merges.txt").spec == formats.read(CODES)
+    assert formats.recognise(tmp_path / "merges.txt")[1].name == "subword-nmt"
+    vocab = {to_alphabet(bytes([byte])): byte for byte in range(256)} | {
+        "</": 256,
+        "w>": 257,
+        "</w>": 258,
+        "a</w>": 259,
+    }
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    (tmp_path / "merges.txt").write_bytes(b"#version: 0.2\n< /\nw >\n</ w>\na </w>\n")
+    for path in (tmp_path, tmp_path / "merges.txt"):
+        assert formats.recognise(path)[1].name == "vocab+merges"
+        tok = subword.load(path, pattern="none", special_tokens={})
+        assert tok.encode("a</w>") == [259] and tok.spec.model.end_of_word == ""
+    with pytest.raises(FormatError, match="line 4: '</ w>' makes a token end in '</w>' that ends no word"):
+        formats.read((tmp_path / "merges.txt").read_bytes())
+    (tmp_path / "merges.txt").write_bytes(CODES)
+    (tmp_path / "vocab.json").write_text(json.dumps({"<unk>": 0, "l": 1, "o": 2, "lo": 3}))
+    with pytest.raises(
+        FormatError, match=r"no byte-level vocabulary. Those over characters \(GPT-1\) are read from tok"
+    ):
+        subword.load(tmp_path, pattern="none", special_tokens={})
+    marked = [*(spelled + end for end in ("", "</w>") for spelled in BYTE_TO_CHAR.values()), "lo"]
+    (tmp_path / "vocab.json").write_text(json.dumps({token: id for id, token in enumerate(marked)}))
+    with pytest.raises(FormatError, match="each byte stands here with </w> behind it"):
+        subword.load(tmp_path, pattern="none", special_tokens={})
+
+
+def test_a_folder_with_codes(tmp_path: Path) -> None:
+    (tmp_path / "de.codes").write_bytes(CODES)
+    assert subword.load(tmp_path).spec == formats.read(CODES)
+    with pytest.raises(SubwordValueError, match="this file says its split pattern"):
+        subword.load(tmp_path, pattern="gpt2")
+
+
+# ======================== conversion ========================
+
+
+def test_conversion(tmp_path: Path) -> None:
+    tok = trained(pattern="whitespace-split", special_tokens=["<s>"])
+    for name in ("a.subword", "a.json"):
+        done = formats.convert(tok.spec, tmp_path / name, texts=list(TEXTS.values()))
+        assert done.texts > 1000
+        again = subword.load(tmp_path / name)
+        assert formats.compare(tok, again).difference is None
+        assert again.spec.replace(notes={}) == tok.spec.replace(notes={})
+    codes = formats.read(CODES)
+    assert formats.convert(codes, tmp_path / "a.codes").format == "subword-nmt"
+    with (
+        pytest.warns(SubwordWarning, match="hold no ids"),
+        pytest.raises(formats.DifferenceError, match=r"holds no ids.* Tokenizer.save writes it all the same"),
+    ):
+        formats.convert(trained().spec, tmp_path / "b.codes")
+    assert not (tmp_path / "b.codes").exists()
+    for format in ("tiktoken", "vocab+merges", "minbpe"):
+        with pytest.raises(SubwordValueError, match="cannot hold a model over characters with the end-of-word marker"):
+            formats.convert(codes, tmp_path / "c", format)
+
+
+def test_what_the_ends_of_words_decode_to_is_compared() -> None:
+    spec = formats.read(CODES)
+    for decode in (Decode(""), Decode(" "), Decode("_", trim=True)):
+        found = formats.compare(Tokenizer(spec), Tokenizer(spec.replace(decode=decode))).difference
+        assert found is not None and found.what.startswith("the marker at the ends of words")
+    # Without a marker there is nothing to decode.
+    tok = trained(pattern="gpt2", end_of_word="")
+    assert formats.compare(tok, Tokenizer(tok.spec.replace(decode=Decode("_")))).difference is None
 
 
 # ======================== CLIP ========================
@@ -254,7 +325,7 @@ def read(whole: dict[str, Any]) -> Spec:
 
 def test_tokenizer_json_over_characters() -> None:
     spec = read(document())
-    assert spec.stages[-1] == Split("white-space") and Lowercase(final_sigma=False) in spec.stages
+    assert spec.stages[-1] == Split("whitespace-split") and Lowercase(final_sigma=False) in spec.stages
     tok = Tokenizer(spec)
     assert tok.encode("LOW lé\n中w<s>", allowed_special="all") == [8, 2, 6, 0, 5, 1]
     assert tok.decode([8, 2, 6, 0, 5]) == "low lé <unk>w"
@@ -269,7 +340,7 @@ def test_ids_over_characters_are_those_of_tokenizers() -> None:
         {**document()["added_tokens"][0], **dict.fromkeys(("single_word", "lstrip", "rstrip"), False)}
     ]
     whole["added_tokens"][0]["normalized"] = False
-    specs = [read(whole), trained(pattern="white-space", special_tokens=["<s>"]).spec]
+    specs = [read(whole), trained(pattern="whitespace-split", special_tokens=["<s>"]).spec]
     rng = random.Random(3)
     for spec in specs:
         theirs, ours = hf.Tokenizer.from_str(tokenizer_json.write(spec).decode()), Tokenizer(spec)

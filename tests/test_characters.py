@@ -23,12 +23,15 @@ from subword import (
     Normalize,
     Spec,
     Split,
+    SubwordValueError,
     Tokenizer,
     Vocab,
     _core,
     patterns,
 )
 from subword.bpe import reference
+from subword.explain import expand
+from subword.explain.vocabulary import Vocabulary
 
 LETTERS = ["a", "b", "é", "中", "Σ", "<"]
 
@@ -92,6 +95,7 @@ def test_random_vocabularies(unit: str, marker: str) -> None:
             assert "".join(map(stream.feed, ids)) + stream.finish() == core.decode(ids)
             merged += len(ids) < len(text)
             unknown += model.unk in ids
+        assert core.last_merges().tolist() == slow.last_merges().tolist()
     assert merged > 20 and (unknown > 50 or unit == "byte")
 
 
@@ -110,6 +114,20 @@ def test_a_token_covers_its_characters_and_the_marker_covers_nothing() -> None:
     assert ("piece", 'starts as characters, the last marked "</w>"') in {row[:2] for row in tok.plan()}
 
 
+def test_views_of_a_vocabulary_of_characters() -> None:
+    ids = {token.encode(): id for id, token in enumerate(["<unk>", "é", "w", "w</w>", "éw</w>", "ww"])}
+    merges = np.array([(1, 3)], dtype=np.uint32)
+    model = BPE(Vocab.of(ids.items()), merges, unit="character", end_of_word="</w>", unk=0)
+    tok = Tokenizer(Spec((Split("spaces"),), model, decode=Decode(trim=True)))
+    vocabulary = Vocabulary(tok)
+    kinds = ["unknown", "character", "character", "character", "merge", "unreachable"]
+    assert [vocabulary.kind(id) for id in range(6)] == kinds
+    entry = vocabulary.entry(4)
+    assert (entry.data, entry.piece, entry.made_of, entry.rank) == ("éw ".encode(), "éw</w>", (1, 3), 0)
+    assert [part.data for part in expand(tok, 4).parts or ()] == ["é".encode(), b"w "]
+    assert tok.last_merges().tolist() == [[-1, -1]] * 4 + [[1, 3], [-1, -1]]
+
+
 def test_streamed_words_are_parted_by_spaces_even_around_skipped_tokens() -> None:
     ids = {token.encode(): id for id, token in enumerate(["<unk>", "a", "a</w>"])}
     model = BPE(Vocab.of(ids.items()), unit="character", end_of_word="</w>", unk=0)
@@ -126,10 +144,10 @@ def test_streamed_words_are_parted_by_spaces_even_around_skipped_tokens() -> Non
         ({"unk": None}, "needs a token for those it lacks"),
         ({"unk": 77}, "no entry has the id 77"),
         ({"unk": 1}, "merges join the unknown token"),
-        ({"unit": "byte", "unk": None}, "an entry for each of the 256 bytes"),
+        ({"unit": "byte", "unk": None}, "an entry for each byte that UTF-8 has, and one with the end-of-word marker"),
         ({"unit": "word"}, "unknown unit"),
         ({"priority": "rank"}, "only merges go with characters"),
-        ({"end_of_word": 5}, "a value that does not belong there"),
+        ({"end_of_word": "\ud800"}, "a value that does not belong there"),
     ],
 )
 def test_contradictions_are_refused(changes: dict[str, object], message: str) -> None:
@@ -141,8 +159,13 @@ def test_contradictions_are_refused(changes: dict[str, object], message: str) ->
 
 def test_bytes_need_an_entry_for_each_last_byte() -> None:
     entries = [(bytes([byte]) + end, byte + at) for at, end in ((0, b""), (256, b"</w>")) for byte in range(256)]
-    with pytest.raises(FormatError, match='marker "</w>" behind it; 0xff has none'):
-        Tokenizer(Spec((), BPE(Vocab.of(entries[:-1]), end_of_word="</w>")))
+    without_dot = [entry for entry in entries if entry[0] != b".</w>"]
+    with pytest.raises(FormatError, match='marker "</w>" behind it; 1 are missing: 0x2E'):
+        Tokenizer(Spec((), BPE(Vocab.of(without_dot), end_of_word="</w>")))
+    for engine in ("core", "reference"):  # which UTF-8 never has
+        tok = Tokenizer(Spec((), BPE(Vocab.of(entries[:-1]), end_of_word="</w>")), engine=engine)  # type: ignore[arg-type]
+        with pytest.raises(SubwordValueError, match="byte 1 of the text is 0xFF"):
+            tok.encode(b"a\xff")
     with pytest.raises(FormatError, match="no unknown characters"):
         Tokenizer(Spec((), BPE(Vocab.of(entries), end_of_word="</w>", unk=0)))
     assert Tokenizer(Spec((), BPE(Vocab.of(entries), end_of_word="</w>"))).encode("ab") == [97, 256 + 98]
@@ -205,7 +228,7 @@ STAGES: list[tuple[object, ...]] = [
     (Lowercase(final_sigma=False), Split("clip-cased"), Split("gpt2")),
     (MatchTokens(), Lowercase(), Split("gpt2")),
     (MatchTokens(), Split("spaces")),
-    (MatchTokens(), Split("white-space")),
+    (MatchTokens(), Split("whitespace-split")),
 ]
 
 

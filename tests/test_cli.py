@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import os
@@ -21,8 +22,10 @@ import zstandard
 from texts import BYTES, TEXTS
 
 import subword
-from subword.cli import COMMANDS
+from subword import formats
+from subword.cli import COMMANDS, main
 from subword.cli.common import must_stay_whole, parse_size
+from subword.formats import native
 from subword.report import terminal as terminal_report
 from subword.spec import ExtraToken, Normalize, PrefixSpace, Split
 
@@ -112,7 +115,11 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no out": (2, "train text.txt -v 300", "--out"),
     "no number": (2, "train text.txt -v many -o new.json", "'many' is not a size"),
     "too small": (1, "train text.txt -v 100 -o new.json", "256"),
+    "no such preset": (2, "train text.txt -o new.json --preset gpt9", "llama3"),
+    "two patterns": (2, "train text.txt -v 300 -o new.json --pattern gpt2 --regex a", "not both"),
+    "bad regex": (1, "train text.txt -v 300 -o new.json --regex a(b", "a ( without its )"),
     "no such pattern": (2, "train text.txt -v 300 -o new.json --pattern gpt9", "o200k"),
+    "no such digits": (2, "train text.txt -v 300 -o new.json --digits two", "three-right"),
     "no such tie rule": (2, "train text.txt -v 300 -o new.json --tie-rule coin", "smallest-ids"),
     "no such format": (2, "train text.txt -v 300 -o new.xyz", ".json"),
     "no format": (2, "train text.txt -v 300 -o new", ".json"),
@@ -143,6 +150,24 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "array that is none": (1, "decode tok.json there.npy", "there.npy"),
     "half ids": (1, "decode tok.json half.bin", "half.bin"),
     "bad lines": (1, "encode tok.json bad.jsonl", "bad.jsonl, line 2"),
+    "no such script": (2, "vocab tok.json --script Lat", "Latin"),
+    "no such kind": (2, "vocab tok.json --kind odd", "unreachable"),
+    "no such order": (2, "vocab tok.json --sort colour", "length"),
+    "no range": (2, "vocab tok.json --ids 5-9", "256:512"),
+    "empty range": (2, "vocab tok.json --ids :,", "256:512"),
+    "no bytes": (2, "vocab tok.json --bytes xyz", "e2 80"),
+    "no regex": (2, "vocab tok.json --match (", "--match"),
+    "no such vocabulary": (1, "vocab gone.json", "gone.json"),
+    "empty vocabulary file": (1, "vocab empty.txt", "empty.txt: the file is empty"),
+    "nothing to convert": (2, "convert tok.json", "OUT"),
+    "empty file converted": (1, "convert empty.txt new.json", "empty.txt: the file is empty"),
+    "no tokenizer converted": (1, "convert text.txt new.json", "text.txt"),
+    "converted to nothing": (2, "convert tok.json new.xyz", "--to"),
+    "converted to the unknown": (2, "convert tok.json new.xyz --to gguf", "tokenizer.json"),
+    "converted onto another": (1, "convert tok.json tok.json", "--force"),
+    "converted into no folder": (1, "convert tok.json new/tok.json", "no folder"),
+    "no such probe": (1, "convert tok.json new.json --probe gone.txt", "gone.txt"),
+    "files of nothing": (1, "info --files empty.txt", "empty.txt"),
     "damaged": (1, "count tok.json bad.gz", "bad.gz"),
 }  # fmt: skip
 
@@ -203,6 +228,34 @@ def test_train_reports(home: Path) -> None:
     assert report["merges"] == report["vocab_size"] - 256
     assert report["bytes"] == (home / "text.txt").stat().st_size
     assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_train_takes_a_preset_and_what_is_given_beside_it(home: Path) -> None:
+    options = ("--preset", "llama3", "-v", "600", "--bos", "<|end_of_text|>", "--force", "--json")
+    run("train", "text.txt", "-o", "preset.subword", *options, cwd=home)
+    arguments = subword.PRESETS["llama3"] | {"vocab_size": 600, "bos_token": "<|end_of_text|>"}
+    trained = subword.load(home / "preset.subword")
+    assert trained == subword.train(files=[home / "text.txt"], **arguments)
+    assert len(trained.special_tokens) == 256
+    assert trained.spec.stages[-1] == subword.Split("llama3")
+
+
+def test_train_takes_the_grouping_of_digits(home: Path) -> None:
+    options = ("--pattern", "cl100k", "--digits", "three-right", "--force", "--json")
+    report = json.loads(run("train", "text.txt", "-v", "300", "-o", "digits.subword", *options, cwd=home).stdout)
+    assert report["digits"] == "three-right"
+    trained = subword.load(home / "digits.subword")
+    assert trained.spec.stages == (subword.Digits("three-right"), subword.Split("cl100k"))
+    assert trained == subword.train(files=[home / "text.txt"], vocab_size=300, pattern="cl100k", digits="three-right")
+
+
+def test_train_with_an_expression_of_ones_own(home: Path, tmp_path: Path) -> None:
+    regex = r"\p{L}+|[^\p{L}]"
+    done = run("train", "text.txt", "-v", "300", "-o", tmp_path / "own.json", "--regex", regex, "--json", cwd=home)
+    assert json.loads(done.stdout)["pattern"] == regex
+    card = json.loads(run("info", tmp_path / "own.json", "--json").stdout)
+    assert card["pattern"] == {"": [regex]}
+    assert card["stages"][-1]["syntax"] == "oniguruma"
 
 
 def test_train_reads_everything_alike(home: Path, tmp_path: Path) -> None:
@@ -389,9 +442,158 @@ def test_info(home: Path, tok: subword.Tokenizer) -> None:
     assert [tuple(row.values()) for row in card["plan"]] == tok.plan()
 
 
+def test_info_says_what_stands_where(home: Path) -> None:
+    lines = run("info", "tok.json", "--files", cwd=home).stdout.decode().splitlines()
+    heading, *rows = [line.split("\t") for line in lines]
+    assert heading == ["part", "here", "where in the file"]
+    assert ["merges", "342"] in [row[:2] for row in rows]
+    assert ["notes", "none", "no place for it"] in rows
+    card = json.loads(run("info", "tok.json", "--files", "--json", cwd=home).stdout)
+    assert card["format"] == "tokenizer.json"
+    assert card["bytes"] == (home / "tok.json").stat().st_size
+    assert {row["part"]: row["where"] for row in card["parts"]}["template"] == "post_processor"
+    assert card["cannot_hold"] == ["notes"]
+
+
+# ======================== vocab ========================
+
+
+def vocab_rows(home: Path, *args: object) -> list[dict[str, str]]:
+    heading, *rows = [
+        line.split("\t") for line in run("vocab", "tok.json", *args, cwd=home).stdout.decode().split("\n")
+    ]
+    assert rows.pop() == [""]
+    assert all(len(row) == len(heading) for row in rows)
+    return [dict(zip(heading, row, strict=True)) for row in rows]
+
+
+def test_vocab_prints_a_row_a_token(home: Path, tok: subword.Tokenizer) -> None:
+    rows = vocab_rows(home)
+    assert [int(row["id"]) for row in rows] == sorted(tok.vocab.values())
+    assert [bytes.fromhex(row["hex"]) for row in rows] == [tok.token_bytes(int(row["id"])) for row in rows]
+    assert [int(row["bytes"]) for row in rows] == [len(bytes.fromhex(row["hex"])) for row in rows]
+    assert rows[10] == {
+        "id": "10", "kind": "byte", "rank": "", "bytes": "1", "chars": "1", "script": "none", "piece": "Ċ",
+        "token": "↵", "made of": "", "hex": "0a",
+    }  # fmt: skip
+    first = rows[256]
+    left, right = tok.spec.model.merges[0].tolist()
+    assert (first["kind"], first["rank"]) == ("merge", "0")
+    assert first["made of"] == " + ".join(terminal_report.visible(tok.token_bytes(id)) for id in (left, right))
+    assert [row["kind"] for row in rows[-2:]] == ["special"] * 2
+
+
+def test_vocab_as_json(home: Path, tok: subword.Tokenizer) -> None:
+    out = run("vocab", "tok.json", "--json", "--expand", cwd=home).stdout.decode()
+    rows = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
+    assert len(rows) == len(tok.vocab)
+    for row in rows:
+        data = tok.token_bytes(row["id"])
+        assert bytes.fromhex(row["bytes"]) == data
+        assert row["text"] == (data.decode() if row["text"] is not None else None)
+        if row["made_of"]:
+            assert b"".join(map(tok.token_bytes, row["made_of"])) == data
+            plain = row["expanded"].replace("⟦", "").replace("⟧", "").replace(" ", "")
+            assert plain == "".join(terminal_report.visible(bytes([byte])) for byte in data)
+    assert json.loads(run("vocab", "tok.json", "--count", "--json", cwd=home).stdout) == {"count": len(tok.vocab)}
+
+
+def test_vocab_finds(home: Path, tok: subword.Tokenizer) -> None:
+    entries = {id: data for data, id in tok.vocab.items()}
+
+    def ids(*args: str) -> list[int]:
+        found = [int(row["id"]) for row in vocab_rows(home, *args)]
+        assert int(run("vocab", "tok.json", *args, "--count", cwd=home).stdout) == len(found)
+        return found
+
+    def where(test: Any) -> list[int]:
+        return [id for id in sorted(entries) if test(entries[id])]
+
+    assert ids("--contains", "at") == where(lambda data: b"at" in data) != []
+    assert ids("--starts", " ") == where(lambda data: data.startswith(b" ")) != []
+    assert ids("--bytes", "0xe2 80") == ids("--bytes", "e280") == where(lambda data: b"\xe2\x80" in data)
+    assert ids("--match", r"^[0-9]+$") == where(lambda data: data.isdigit()) != []
+    assert ids("--match", "[\\udc80-\\udcff]")[:128] == list(range(128, 256))
+    assert ids("--ids", "3,256:258,599:") == [3, 256, 257, 599]
+    assert ids("--ids", ":2") == [0, 1]
+    assert ids("--script", "latin", "--kind", "byte") == where(lambda data: len(data) == 1 and data.isalpha())
+    assert ids("--kind", "special") == sorted(tok.special_tokens.values())
+    assert ids("--contains", "at", "--starts", " ") == where(lambda data: b"at" in data and data.startswith(b" "))
+    assert ids("--contains", "no such text") == []
+    longest = [row["chars"] for row in vocab_rows(home, "--sort", "length", "--reverse", "--limit", "4")]
+    assert len(longest) == 4
+    assert int(longest[0]) == max(len(data.decode("utf-8", "surrogateescape")) for data in entries.values())
+
+
+# ======================== convert ========================
+
+
+def test_convert(home: Path, tok: subword.Tokenizer, tmp_path: Path) -> None:
+    tok.save(tmp_path / "a.json")
+    shown = run("convert", "a.json", "b.subword", cwd=tmp_path).stdout.decode()
+    assert "b.subword (native)" in shown
+    assert "nothing" in shown
+    assert subword.load(tmp_path / "b.subword") == tok
+    (tmp_path / "b.subword").write_bytes(b"old")
+    run("convert", "a.json", "b.subword", code=1, cwd=tmp_path)
+    assert (tmp_path / "b.subword").read_bytes() == b"old"
+    args = ["a.json", "b.subword", "--force", "--to", "tokenizer.json", "--probe", home / "text.txt"]
+    more = json.loads(run("convert", *args, "--json", cwd=tmp_path).stdout)
+    assert (more["format"], more["same"], more["changed"]) == ("tokenizer.json", True, [])
+    assert more["texts"] > len(tok.vocab)
+    assert (tmp_path / "b.subword").read_bytes() == (tmp_path / "a.json").read_bytes()
+
+
+def test_convert_tells_what_is_lost(home: Path, tok: subword.Tokenizer, tmp_path: Path) -> None:
+    padded = tok.spec.replace(roles={"pad": tok.special_tokens["<|cli-pad|>"]}, notes={"by": "me"})
+    subword.Tokenizer(padded).save(tmp_path / "a.subword")
+    done = run("convert", "a.subword", "b.json", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["changed"] == ["roles are not kept: pad", "notes are not kept: by"]
+    assert done.stderr.startswith(b"warning: tokenizer.json has no place for the roles pad")
+
+
+def test_convert_shows_a_difference(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def forgetful(spec: subword.Spec) -> bytes:
+        model = subword.BPE(spec.model.vocab, spec.model.merges[:-1])
+        return native.write(spec.replace(model=model))
+
+    rows = tuple(dataclasses.replace(row, write=forgetful) for row in formats.FORMATS)
+    monkeypatch.setattr(formats, "FORMATS", rows)
+    (tmp_path / "x.subword").write_bytes(b"old")
+    assert main(["convert", str(home / "tok.json"), str(tmp_path / "x.subword"), "--force"]) == 1
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.startswith("error: ")
+    assert len(error.splitlines()) == 1
+    assert "gives [597] and [" in error
+    assert (tmp_path / "x.subword").read_bytes() == b"old"
+
+
+@posix
+def test_ctrl_c_while_comparing(terminal: tuple[int, int], home: Path, tmp_path: Path) -> None:
+    ours, theirs = terminal
+    args = command("convert", home / "tok.json", "x.subword", "--probe", home / "text.txt", "--probe", "-")
+    with subprocess.Popen(
+        args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, env=ENV,
+        preexec_fn=default_interrupt,
+    ) as process:  # fmt: skip
+        read_until(ours, b"comparing")  # and now it waits for standard input
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert b"Traceback" not in read_until(ours, b"interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_output_survives_a_narrow_encoding(home: Path) -> None:
     narrow = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    for args in (["info", "tok.json"], ["show", "tok.json", "naïve"], ["show", "tok.json", "naive", "--json"]):
+    for args in (
+        ["info", "tok.json"],
+        ["vocab", "tok.json"],
+        ["show", "tok.json", "naïve"],
+        ["show", "tok.json", "naive", "--json"],
+    ):
         run(*args, cwd=home, env=narrow)
 
 
@@ -401,7 +603,8 @@ def test_output_survives_a_narrow_encoding(home: Path) -> None:
 @posix
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("args", ["encode tok.json long.txt", "show tok.json --file long.txt --max-tokens 99999",
-                                  "encode tok.json long.txt --json", "decode tok.json long.npy"])  # fmt: skip
+                                  "encode tok.json long.txt --json", "decode tok.json long.npy",
+                                  "vocab tok.json --json --expand"])  # fmt: skip
 def test_a_reader_that_stops_reading(args: str, unbuffered: str, home: Path, tok: subword.Tokenizer) -> None:
     (home / "long.txt").write_text("the cat sat on the mat\n" * 100_000)
     np.save(home / "long.npy", tok.encode_to_numpy((home / "long.txt").read_bytes()))
@@ -489,6 +692,14 @@ def test_on_a_terminal(terminal: tuple[int, int], home: Path) -> None:
     assert "first merges" in on_terminal("train", "text.txt", "-v", "300", "-o", "t.json", "--force")
     assert on_terminal("decode", "tok.json", "104", "105") == "hi\r\nEND"
     assert "fingerprint" in on_terminal("info", "tok.json")
+    assert "It cannot hold: notes" in on_terminal("info", "tok.json", "--files")
+    assert "not compared" in on_terminal("convert", "tok.json", "t.json", "--force", "--probe", "text.txt")
+    listed = on_terminal("vocab", "tok.json", "--contains", " the", "--limit", "3", COLUMNS="120")
+    assert "made of" in listed
+    assert "␣ + the" in listed or "␣t + he" in listed
+    assert "\x1b[" not in on_terminal("vocab", "tok.json", "--ids", "27", NO_COLOR="1").replace("\x1b[1m", "").replace(
+        "\x1b[0m", ""
+    )
 
 
 @posix

@@ -16,7 +16,8 @@ from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
 from subword import FormatError, SubwordOSError, SubwordValueError, SubwordWarning, _core, patterns
 from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
-from subword.spec import Normalize
+from subword.engine import stage_rows
+from subword.spec import Normalize, Split
 
 CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
 
@@ -58,7 +59,7 @@ def test_a_cut_never_changes_the_pieces(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", CUT_PATTERNS)
 def test_the_core_counts_the_same_pieces_for_any_block_size(pattern: str) -> None:
-    stages = [("Split", pattern, "16.0")]
+    stages = stage_rows([Split(pattern)])
 
     def counts(parts: list[bytes]) -> dict[bytes, int]:
         counter = _core.PieceCounter(stages, [])

@@ -10,7 +10,19 @@ import pytest
 from texts import BYTES, SURROGATES, TEXTS, every_category, glued
 
 import subword
-from subword import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Template, Tokenizer, Vocab
+from subword import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    Template,
+    Tokenizer,
+    Vocab,
+)
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -120,6 +132,7 @@ STAGES: dict[str, tuple[object, ...]] = {
     "nfc": (MatchTokens(), Normalize("NFC"), MatchTokens(normalized=True), Split("cl100k")),
     "nfkd": (MatchTokens(), Normalize("NFKD"), MatchTokens(normalized=True), Split("gpt2")),
     "prefix": (MatchTokens(), PrefixSpace(), Split("gpt2")),
+    "digits": (MatchTokens(), Digits("three-right"), Split("o200k")),
     "nfkc, prefix, two splits": (MatchTokens(), Normalize("NFKC"), PrefixSpace(), Split("o200k"), Split("gpt2")),
 }
 POLICIES = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
+import mmap
 import multiprocessing
 import pickle
 import random
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,6 +227,88 @@ def test_a_stream_gives_text_as_soon_as_it_is_certain() -> None:
         tok.stream_decoder("strict").feed([0xFF])
 
 
+def test_streams_of_any_ids_in_any_portions(tok: Tokenizer) -> None:
+    """Random ids, mostly of parts of characters, special ones among them; a pickled stream goes on where it was."""
+    rng = random.Random(3)
+    parts = [tok.token_id(bytes([byte])) for byte in (*range(0x80, 0x100), 0x41)]
+    for round in range(1_500):
+        errors = ("strict", "replace", "ignore", "backslashreplace", "surrogateescape")[round % 5]
+        skip = rng.random() < 0.5
+        pool = [rng.randrange(tok.n_vocab), rng.randrange(697, 700), *rng.choices(parts, k=6), *tok.encode("é😀中")]
+        ids = rng.choices(pool, k=rng.randint(0, 12))
+        stream, text, at = tok.stream_decoder(errors, skip), "", 0
+        try:
+            while at < len(ids):
+                step = rng.randint(0, 4)
+                text += stream.feed(np.array(ids[at : at + step], dtype=np.uint32))
+                at += step
+                stream = pickle.loads(pickle.dumps(stream)) if rng.random() < 0.2 else stream
+            text += stream.finish()
+        except SubwordValueError:
+            with pytest.raises(SubwordValueError):
+                tok.decode(ids, errors, skip)
+            assert errors == "strict" and stream.feed(tok.encode("é")) + stream.finish() == "é"  # a fresh start
+            continue
+        assert text == tok.decode(ids, errors, skip), (ids, errors, skip)
+        assert stream.finish() == ""
+
+
+# ======================== buffers ========================
+
+
+def test_any_buffer_of_bytes_is_a_text(tok: Tokenizer, tmp_path: Path) -> None:
+    data = "héllo wörld, 中文 ".encode() * 50
+    file = tmp_path / "text"
+    file.write_bytes(data)
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        buffers: list[Any] = [bytearray(data), memoryview(data), np.frombuffer(data, np.uint8), mapped]
+        buffers += [memoryview(data)[::1], np.frombuffer(data, np.int8)]
+        for buffer in buffers:
+            same = bytes(buffer)
+            assert tok.encode(buffer) == tok.encode(same) and tok.count_batch([buffer]) == [tok.count(same)]
+            assert tok.tokenize(buffer).text == same and tok.truncate(buffer, 7) == tok.truncate(same, 7)
+            assert tok.chunk(buffer, 9) == tok.chunk(same, 9) and tok.find_special(buffer) == []
+    with pytest.raises(SubwordValueError, match="mmap cannot be read as a text: mmap closed"):
+        tok.encode(mapped)  # type: ignore[arg-type]
+
+
+def test_buffers_with_gaps_are_read_item_by_item(tok: Tokenizer) -> None:
+    data = bytes(range(32, 127)) * 20
+    for step in (2, 3, -1, -2):
+        apart = memoryview(data)[::step]
+        assert tok.encode(apart) == tok.encode(data[::step]) and tok.tokenize(apart).text == data[::step]
+        assert tok.truncate(apart, 5, "left") == tok.truncate(data[::step], 5, "left")
+        assert tok.encode(np.frombuffer(data, np.uint8)[::step]) == tok.encode(data[::step])  # type: ignore[arg-type]
+    ids = np.arange(690, dtype=np.uint32)
+    for step in (2, -1):
+        assert tok.decode_bytes(ids[::step]) == tok.decode_bytes(ids[::step].tolist())
+
+
+def test_a_bytearray_may_grow_and_shrink_meanwhile(tok: Tokenizer) -> None:
+    """It is copied before the GIL is released, so no call holds it, and each sees it as it was at one moment."""
+    text = bytearray(b"the quick brown fox " * 1_000)
+    states = {20 * 1_000: tok.encode(bytes(text)), 0: []}
+    done = threading.Event()
+
+    def resize() -> None:
+        while not done.is_set():
+            text.clear()
+            time.sleep(0)
+            text.extend(b"the quick brown fox " * 1_000)  # raises a BufferError while anyone holds it
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    try:
+        for _ in range(200):
+            assert tok.encode(text) in states.values()
+            encoding = tok.tokenize(text)
+            assert encoding.ids.tolist() == states[len(encoding.text)]
+            assert len(tok.truncate(text, 50)) in (0, len(tok.truncate(b"the quick brown fox " * 50, 50)))
+    finally:
+        done.set()
+        thread.join()
+
+
 # ======================== bad calls ========================
 
 BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], str]] = {
@@ -242,6 +327,28 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     "id 2^32": (lambda t: t.decode([0, 2**32]), UnknownTokenError, "position 1.*no id 4294967296"),
     "id 2^63": (lambda t: t.decode([2**63]), UnknownTokenError, "no id 9223372036854775808"),
     "id numpy": (lambda t: t.decode(np.array([-5])), UnknownTokenError, "no id -5"),
+    "text numbers": (lambda t: t.encode(np.array([1, 2, 3])), SubwordValueError, "ndarray holds items.*tobytes"),  # type: ignore[arg-type]
+    "text uint16": (lambda t: t.count(np.array([1], np.uint16)), SubwordValueError, "format 'H', not bytes"),  # type: ignore[arg-type]
+    "text bools": (lambda t: t.chunk(np.array([True])), SubwordValueError, "not bytes"),
+    "text one number": (lambda t: t.truncate(np.uint8(65), 1), SubwordValueError, "not uint8"),
+    "batch text 1": (lambda t: t.encode_batch(["a", 5]), SubwordValueError, "^text 1 of the batch: a text must be"),  # type: ignore[list-item]
+    "ids str": (lambda t: t.decode("abc"), SubwordValueError, "not str: encode"),  # type: ignore[arg-type]
+    "ids bytes": (lambda t: t.decode(b"abc"), SubwordValueError, "not bytes: read stored ids"),
+    "ids empty bytes": (lambda t: t.decode_bytes(b""), SubwordValueError, "not bytes"),
+    "ids bytearray": (lambda t: t.decode_bytes(bytearray(b"a")), SubwordValueError, "not bytearray"),
+    "ids memoryview": (lambda t: t.decode(memoryview(b"a")), SubwordValueError, "not memoryview"),
+    "ids batch bytes": (lambda t: t.decode_batch([[1], b"a"]), SubwordValueError, "^item 1 of the batch: .*not bytes"),
+    "ids batch int": (lambda t: t.decode_batch([[1], 5]), SubwordValueError, "^item 1 of the batch: token ids must"),  # type: ignore[list-item]
+    "ids stream": (lambda t: t.stream_decoder().feed(b"a"), SubwordValueError, "not bytes"),
+    "add a str": (lambda t: t.encode("a", add_special_tokens="x"), SubwordValueError, "must be True or False, not 'x'"),  # type: ignore[arg-type]
+    "skip a number": (lambda t: t.decode([1], skip_special_tokens=1), SubwordValueError, "must be True or False"),  # type: ignore[arg-type]
+    "side None": (lambda t: t.truncate("a", 1, side=None), SubwordValueError, "unknown side None"),  # type: ignore[arg-type]
+    "chunk surrogates": (lambda t: t.chunk("é🧿", 2), SubwordValueError, "character 1 alone takes 3"),
+    "progress": (lambda t: subword.train(["a"], vocab_size=257, progress=5), SubwordValueError, "must be a function"),  # type: ignore[arg-type]
+    "file a number": (lambda t: subword.train(files=[5], vocab_size=257), SubwordValueError, "path must be str"),  # type: ignore[list-item]
+    "path surrogate": (lambda t: subword.load("\ud800"), SubwordValueError, "no file name does"),
+    "spec of odd things": (lambda t: Spec((5,), t.spec.model), SubwordValueError, "Spec.stages must hold"),  # type: ignore[arg-type]
+    "replace nothing": (lambda t: t.spec.replace(nope=5), SubwordValueError, "cannot be changed so"),
     "id bool": (lambda t: t.decode([True]), SubwordValueError, "must be an integer, not True"),
     "id float": (lambda t: t.decode([1, 1.5]), SubwordValueError, "position 1.*not 1.5"),  # type: ignore[list-item]
     "id str": (lambda t: t.decode(["a"]), SubwordValueError, "not 'a'"),  # type: ignore[list-item]
@@ -269,7 +376,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     ),
     "vocab str": (lambda t: t.vocab["a"], UnknownTokenError, "keys of the vocabulary are bytes"),  # type: ignore[index]
     "truncate -1": (lambda t: t.truncate("a", -1), SubwordValueError, "n must be an integer of at least 0"),
-    "truncate side": (lambda t: t.truncate("a", 1, side="up"), SubwordValueError, "side must be"),  # type: ignore[arg-type]
+    "truncate side": (lambda t: t.truncate("a", 1, side="up"), SubwordValueError, "unknown side 'up'"),  # type: ignore[arg-type]
     "truncate template": (
         lambda t: t.truncate("a", 0, add_special_tokens=True),
         SubwordValueError,
@@ -277,12 +384,12 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     ),
     "truncate special": (lambda t: t.truncate("a<|end|>", 1), SpecialTokenError, "at character 1"),
     "fits float": (lambda t: t.fits("a", 1.5), SubwordValueError, "n must be"),  # type: ignore[arg-type]
-    "chunk 0": (lambda t: t.chunk("a", 0), SubwordValueError, "overlap=0 must be smaller than max_tokens=0"),
+    "chunk 0": (lambda t: t.chunk("a", 0), SubwordValueError, "max_tokens must be an integer of at least 1, not 0"),
     "chunk overlap": (lambda t: t.chunk("a", 5, 5), SubwordValueError, "overlap=5 must be smaller"),
-    "chunk small": (lambda t: t.chunk("a\U0001f9ff", 1), SubwordValueError, "the character at byte 1 alone takes"),
+    "chunk small": (lambda t: t.chunk("a\U0001f9ff", 1), SubwordValueError, "character 1 alone takes"),
     "with_tokens str": (lambda t: t.with_tokens(special="<x>"), SubwordValueError, "put it into a list"),
     "fim without tokens": (lambda t: t.fim("a", "b"), SubwordValueError, "add some: tok"),
-    "fim order": (lambda t: t.fim("a", "b", order="mps"), SubwordValueError, '"psm" or "spm"'),  # type: ignore[arg-type]
+    "fim order": (lambda t: t.fim("a", "b", order="mps"), SubwordValueError, "choose one of 'psm', 'spm'"),  # type: ignore[arg-type]
     "with_tokens twice": (lambda t: t.with_tokens(special=["<|end|>"]), SubwordValueError, "is there already"),
     "with_tokens empty": (lambda t: t.with_tokens(added=[""]), SubwordValueError, "at least one character"),
     "with_tokens surrogate": (lambda t: t.with_tokens(added=["\ud800"]), SubwordValueError, "lone surrogate"),
@@ -321,7 +428,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Tokenizer], object], type[SubwordError], st
     ),
     "train holds None": (lambda t: subword.train(["a", None], vocab_size=300), SubwordValueError, "not NoneType"),  # type: ignore[list-item]
     "load missing": (lambda t: subword.load("/no/such/file"), subword.SubwordOSError, "/no/such/file"),
-    "load engine": (lambda t: Tokenizer(t.spec, engine="fast"), SubwordValueError, "engine must be"),  # type: ignore[arg-type]
+    "load engine": (lambda t: Tokenizer(t.spec, engine="fast"), SubwordValueError, "unknown engine"),  # type: ignore[arg-type]
     "save format": (lambda t: t.save("x.abc"), SubwordValueError, "x.abc"),
 }
 
@@ -333,6 +440,162 @@ def test_bad_calls(tok: Tokenizer, name: str) -> None:
         call(tok)
     assert isinstance(caught.value, (ValueError, KeyError, OSError))
     assert not str(caught.value).startswith(("'", '"')) or "is no entry" in words
+
+
+class Odd:
+    """Has an iterator and an index that do not work."""
+
+    def __iter__(self) -> Any:
+        raise TypeError("no iterator")
+
+    def __index__(self) -> Any:
+        return "no index"
+
+
+def odd_values() -> list[Any]:
+    values: list[Any] = [
+        None,
+        True,
+        -1,
+        2**31,
+        2**63,
+        2**70,
+        1.5,
+        "",
+        "x",
+        "\ud800",
+        "a\0b",
+        b"",
+        b"x",
+        bytearray(b"a"),
+    ]
+    values += [[], [1], ["a"], [None], [[1]], {}, {1}, Odd(), slice(1), ..., range(3), memoryview(b"a")]
+    values += [np.array(3), np.array([1.5]), np.array(["a"]), np.array([[1, 2], [3, 4]]), np.array([object()])]
+    values += [np.int64(3), np.uint8(3), np.float64(2), np.bool_(True), np.str_("x")]
+    return values + [[value] for value in values]
+
+
+POLICY: dict[str, object] = {"allowed_special": (), "disallowed_special": (), "add_special_tokens": False}
+EVERY_CALL: dict[str, tuple[Callable[..., object], dict[str, object]]] = {
+    **{
+        name: (lambda t, name=name, **options: getattr(t, name)(**options), {**first, **POLICY, **last})
+        for name, first, last in [
+            ("encode", {"text": "a"}, {}),
+            ("encode_to_numpy", {"text": "a"}, {}),
+            ("tokenize", {"text": "a"}, {}),
+            ("count", {"text": "a"}, {}),
+            ("fits", {"text": "a", "n": 1}, {}),
+            ("truncate", {"text": "a", "n": 1, "side": "left"}, {}),
+            ("chunk", {"text": "a", "max_tokens": 3, "overlap": 1}, {}),
+            ("encode_batch", {"texts": ["a"]}, {"threads": 1}),
+            ("encode_batch_to_numpy", {"texts": ["a"]}, {"threads": 1}),
+            ("count_batch", {"texts": ["a"]}, {"threads": 1}),
+        ]
+    },
+    **{
+        name: (lambda t, name=name, **options: getattr(t, name)(**options), options)
+        for name, options in [
+            ("encode_ordinary", {"text": "a"}),
+            ("find_special", {"text": "a"}),
+            ("decode", {"ids": [1], "errors": "replace", "skip_special_tokens": False}),
+            ("decode_bytes", {"ids": [1], "skip_special_tokens": False}),
+            ("decode_batch", {"batch": [[1]], "errors": "replace", "skip_special_tokens": False, "threads": 1}),
+            ("stream_decoder", {"errors": "replace", "skip_special_tokens": False}),
+            ("with_tokens", {"special": ["u"], "added": ["v"], "reserved": 1}),
+            ("token_bytes", {"id": 1}),
+            ("token_piece", {"id": 1}),
+            ("token_id", {"token": "a"}),
+            ("save", {"path": "/no/such/folder/x.subword", "format": "native"}),
+        ]
+    },
+    "feed": (lambda t, **options: t.stream_decoder().feed(**options), {"ids": [1]}),
+    "StreamDecoder": (lambda t, **options: subword.StreamDecoder(**{"tokenizer": t, **options}), {"tokenizer": None}),
+    "Tokenizer": (lambda t, **options: Tokenizer(**{"spec": t.spec, **options}), {"spec": None, "engine": "core"}),
+    "load": (lambda t, **options: subword.load(**options), {"path": "/no/such/file", "engine": "core"}),
+    "train": (
+        lambda t, **options: subword.train(**options),
+        {
+            "texts": ["ab"],
+            "vocab_size": 257,
+            "algorithm": "bpe",
+            "pattern": "gpt2",
+            "special_tokens": [],
+            "bos_token": None,
+            "eos_token": None,
+            "pad_token": None,
+            "normalization": None,
+            "tie_rule": "first-seen",
+            "byte_order": "value",
+            "field": "text",
+            "threads": 1,
+            "progress": None,
+        },
+    ),
+    "train files": (lambda t, **options: subword.train(**options, vocab_size=257), {"files": [__file__], "field": "x"}),
+    "Spec": (
+        lambda t, **options: Tokenizer(t.spec.replace(**options)).fingerprint,
+        {"stages": (), "model": None, "extra": (), "template": Template(), "roles": {}, "notes": {}},
+    ),
+    "ExtraToken": (
+        lambda t, **options: Tokenizer(t.spec.replace(extra=[*t.spec.extra, ExtraToken(**options)])).fingerprint,
+        {"id": 800, "content": "u", "kind": "added", **dict.fromkeys(("single_word", "lstrip", "rstrip"), False)},
+    ),
+    "stages": (
+        lambda t, form, pattern, unicode: (
+            Tokenizer(t.spec.replace(stages=(subword.Normalize(form, unicode), Split(pattern)))).fingerprint
+        ),
+        {"form": "NFC", "unicode": "9.0", "pattern": "gpt2"},
+    ),
+    "Template": (
+        lambda t, **options: Tokenizer(t.spec.replace(template=Template(**options))).fingerprint,
+        {"single": ("A",), "pair": ("A", "B")},
+    ),
+    "BPE": (
+        lambda t, **options: (
+            Tokenizer(t.spec.replace(model=BPE(**{"vocab": t.spec.model.vocab, **options}))).fingerprint
+        ),
+        {"vocab": None, "merges": np.zeros((0, 2)), "priority": "merges", "ignore_merges": False},
+    ),
+    "Vocab": (lambda t, **options: Vocab(**{"pieces": t.spec.model.vocab.pieces, **options}), {"pieces": 0, "ids": 0}),
+    "Vocab.of": (lambda t, **options: Vocab.of(**options), {"entries": [(b"a", 1)]}),
+    "Ragged": (
+        lambda t, **options: list(subword.Ragged(**options)),
+        {"ids": np.zeros(3, np.uint32), "offsets": np.array([0, 3], np.uint64)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_CALL)
+def test_whatever_is_passed_only_our_own_errors_come_back(
+    tok: Tokenizer, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # "x" is a path, too
+    call, good = EVERY_CALL[name]
+    refused = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", subword.SubwordWarning)
+        for argument in good:
+            for value in odd_values():
+                try:
+                    call(tok, **{**good, argument: value})
+                except SubwordError:
+                    refused += 1
+    assert refused > 10
+
+
+def test_numpy_numbers_are_numbers(tok: Tokenizer) -> None:
+    for kind in (np.int8, np.uint64, np.array):
+        number = kind(3)
+        assert tok.truncate("a b c d e f", number) == tok.truncate("a b c d e f", 3) and tok.fits("a", number)
+        assert tok.chunk("a b c d e f", number, kind(1)) == tok.chunk("a b c d e f", 3, 1)
+        assert tok.encode_batch(["a"], threads=number) == [tok.encode("a")]
+        assert tok.with_tokens(reserved=number) == tok.with_tokens(reserved=3)
+        assert tok.token_piece(number) == tok.token_piece(3)
+    assert subword.train(["ab"], vocab_size=np.int64(257), threads=np.int32(1)).n_vocab == 257  # type: ignore[arg-type]
+    assert tok.encode("a", add_special_tokens=np.bool_(True)) == tok.encode("a", add_special_tokens=True)  # type: ignore[arg-type]
+    spec = tok.spec.replace(template=Template((np.int64(699), "A")), roles={"bos": np.int64(699)})  # type: ignore[arg-type]
+    assert Tokenizer(spec.replace(extra=[ExtraToken(np.int64(t.id), t.content) for t in spec.extra])).bos_id == 699  # type: ignore[arg-type]
+    assert spec == tok.spec.replace(template=Template((699, "A"))) and tok.truncate("a b", 2**70) == "a b"
 
 
 def byte_vocab(*more: tuple[bytes, int]) -> Vocab:
@@ -368,12 +631,12 @@ BAD_SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
         lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "a1"), ExtraToken(301, "a1"))),
         "extra token twice",
     ),
-    "extra empty": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, ""),)), "is empty"),
+    "extra empty": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, ""),)), "at least one character"),
     "extra kind": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "x", "odd"),)), "unknown kind"),  # type: ignore[arg-type]
-    "extra id large": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(2**40, "x"),)), "does not belong"),
+    "extra id large": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(2**40, "x"),)), "beyond the largest"),
     "pattern": (lambda: Spec((Split("nope"),), BPE(byte_vocab())), "unknown split pattern"),
     "unicode": (lambda: Spec((Split("gpt2", "3.0"),), BPE(byte_vocab())), "no class tables"),
-    "surrogate": (lambda: Spec((Split("\ud800"),), BPE(byte_vocab())), "does not belong"),
+    "surrogate": (lambda: Spec((Split("gpt2", "\ud800"),), BPE(byte_vocab())), "does not belong"),
     "order": (lambda: Spec((Split("gpt2"), subword.PrefixSpace()), BPE(byte_vocab())), "after a Split"),
     "form": (lambda: Spec((subword.Normalize("NFX"),), BPE(byte_vocab())), "unknown normalization form"),  # type: ignore[arg-type]
     "template": (lambda: Spec((), BPE(byte_vocab()), template=Template((999, "A"))), "template.*no id 999"),
@@ -456,6 +719,69 @@ def test_pickle_and_copy(tok: Tokenizer) -> None:
     assert slow == tok
 
 
+def test_nothing_of_a_tokenizer_can_be_changed(tok: Tokenizer) -> None:
+    before = tok.fingerprint
+    tok.special_tokens.clear()
+    assert tok.training is not None
+    tok.training.clear()
+    assert len(tok.special_tokens) == 3 and tok.training
+    merges = np.array([[97, 98]])
+    model = BPE(byte_vocab((b"ab", 256)), merges)
+    merges[0, 0] = 5
+    assert model.merges.tolist() == [[97, 98]] and merges.flags.writeable
+    copies = [copy.deepcopy(tok.spec), pickle.loads(pickle.dumps(tok.spec)), tok.spec.replace(), tok.spec]
+    for spec in (*copies, Spec((), model), Spec.from_outline(tok.spec.outline(), tok.spec.buffers())):
+        for array in (spec.model.vocab.ids, spec.model.merges, spec.model.vocab.pieces.offsets):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+    assert all(spec == tok.spec and spec.fingerprint == before for spec in copies)
+
+
+def test_tens_of_thousands_of_extra_tokens(tmp_path: Path) -> None:
+    """Some of these steps grew with the square of their number."""
+    names = [f"<|{number}|>" for number in range(50_000)]
+    tok = subword.train(["hello world"], vocab_size=20_260, special_tokens=names[:20_000]).with_tokens(names[20_000:])
+    tok.save(tmp_path / "x.subword")
+    tok = subword.load(tmp_path / "x.subword")
+    text = "hello<|7|><|49999|>"
+    with pytest.raises(SpecialTokenError):
+        tok.encode(text)
+    for allowed in ("all", names, frozenset(names), set(names)):
+        assert tok.decode(tok.encode(text, allowed_special=allowed)[-2:]) == "<|7|><|49999|>"
+    assert len(tok.vocab) == tok.n_vocab and [tok.token_id(name) for name in names] == list(tok.special_tokens.values())
+    for _ in range(300):  # each from the same automaton
+        assert tok.find_special(text) == [(5, 10, tok.token_id("<|7|>")), (10, 19, tok.token_id("<|49999|>"))]
+
+
+def test_very_long_entries(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    odd = rng.randbytes(1 << 20)
+    spec = Spec((), BPE(byte_vocab((odd, 256)), priority="rank"))
+    tok = Tokenizer(spec)
+    assert len(tok.encode(odd)) == len(odd)  # nothing leads there
+    assert "1 of 257 entries do not encode to themselves" in str(tok.plan()) and len(str(tok.plan())) < 2_000
+    pieces, merges = [b"ab"], [(97, 98)]
+    while len(pieces[-1]) < 1 << 19:
+        merges.append((255 + len(pieces), 255 + len(pieces)))
+        pieces.append(pieces[-1] * 2)
+    vocab = byte_vocab(*((piece, 256 + at) for at, piece in enumerate(pieces)))
+    for model in (BPE(vocab, np.array(merges)), BPE(vocab, priority="rank")):
+        Tokenizer(Spec((), model)).save(tmp_path / "x.subword")
+        tok = subword.load(tmp_path / "x.subword")
+        assert {row[0]: row[1] for row in tok.plan()}["long piece"] == "one pass over its bytes"
+        for at, piece in enumerate(pieces):
+            assert tok.encode(piece) == [256 + at]
+        assert tok.encode(b"b" + pieces[-1] + pieces[3] + b"a") == [98, 255 + len(pieces), 259, 97]
+        assert tok.encode(pieces[-2] + pieces[-3] + b"ab")[-3:] == [254 + len(pieces), 253 + len(pieces), 256]
+
+
+def test_limits_with_a_vocabulary_too_large_for_one_pass() -> None:
+    huge = random.Random(2).randbytes(1 << 24)
+    tok = Tokenizer(Spec((Split("gpt2"),), BPE(byte_vocab((huge, 256)), priority="rank")))
+    text = "hello world " * 1_000
+    assert tok.truncate(text, 5_000) == text[:5_000] and tok.truncate(text, 5_000, "left") == text[-5_000:]
+
+
 def test_the_gil_is_released(tok: Tokenizer) -> None:
     """While one thread encodes a long text, another must get to run Python."""
     text = "The quick brown fox. " * 400_000
@@ -475,6 +801,7 @@ tok = subword.train(["the quick brown fox " * 100], vocab_size=300)
 calls = {
     "encode": lambda: tok.encode_to_numpy(b"the quick brown fox " * 30_000_000),
     "batch": lambda: tok.count_batch([b"the quick brown fox " * 3_000_000] * 16, threads=2),
+    "small texts": lambda: tok.count_batch([b"the quick brown fox " * 10] * 3_000_000, threads=1),
     "train": lambda: subword.train(files=[__import__("sysconfig").get_paths()["stdlib"]], vocab_size=300_000),
 }
 threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -486,7 +813,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("call", ["encode", "batch", "train"])
+@pytest.mark.parametrize("call", ["encode", "batch", "small texts", "train"])
 def test_ctrl_c_is_answered(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", CTRL_C, call], capture_output=True, text=True, timeout=120)
     assert done.stdout == "stopped\n", done.stderr

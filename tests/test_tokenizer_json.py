@@ -16,7 +16,20 @@ from subword import formats
 from subword.errors import FormatError, SubwordValueError
 from subword.formats import native, tokenizer_json
 from subword.patterns import PATTERNS
-from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage, Template, Vocab
+from subword.spec import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
 
 # ======================== tokenizer.json: ids and stages as HF tokenizers has them ========================
 
@@ -85,9 +98,13 @@ def read_document(root: Any) -> Spec:
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
-def split_by(regex: str, **more: Any) -> dict[str, Any]:
-    step = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False, **more}
-    return {"type": "Sequence", "pretokenizers": [step, BYTE_LEVEL]}
+def split_by(*regexes: str, **more: Any) -> dict[str, Any]:
+    fixed = {"behavior": "Isolated", "invert": False, **more}
+    steps = [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in regexes]
+    return {"type": "Sequence", "pretokenizers": [*steps, BYTE_LEVEL]}
+
+
+DIGITS_STEP = {"type": "Digits", "individual_digits": True}
 
 
 @pytest.mark.parametrize(
@@ -109,9 +126,42 @@ def split_by(regex: str, **more: Any) -> dict[str, Any]:
         ([("pre_tokenizer.use_regex", False)], (MatchTokens(), Split("none"))),
         ([("pre_tokenizer", split_by(PATTERNS["o200k"].plain))], (MatchTokens(), Split("o200k"))),
         ([("pre_tokenizer", split_by(PATTERNS["gpt2"].regex))], (MatchTokens(), Split("gpt2"))),
+        ([("pre_tokenizer", split_by(r"\w+"))], (MatchTokens(), SplitRegex(r"\w+", "oniguruma"))),
+        (
+            [("pre_tokenizer", split_by(PATTERNS["o200k"].plain, behavior="Removed", invert=True))],
+            (MatchTokens(), Split("o200k")),
+        ),
+        (
+            [("pre_tokenizer", split_by(*PATTERNS["deepseek-v3"].plain, r"a+", PATTERNS["qwen2"].plain))],
+            (MatchTokens(), Split("deepseek-v3"), SplitRegex("a+", "oniguruma"), Split("qwen2")),
+        ),
         (
             [("pre_tokenizer", split_by(PATTERNS["cl100k"].plain)), ("pre_tokenizer.pretokenizers.1.use_regex", True)],
             (MatchTokens(), Split("cl100k"), Split("gpt2")),
+        ),
+        (  # StarCoder
+            [
+                (
+                    "pre_tokenizer",
+                    {"type": "Sequence", "pretokenizers": [DIGITS_STEP, {**BYTE_LEVEL, "use_regex": True}]},
+                )
+            ],
+            (MatchTokens(), Digits("one", "17.0"), Split("gpt2")),
+        ),
+        (
+            [("pre_tokenizer", {"type": "Sequence", "pretokenizers": [DIGITS_STEP, BYTE_LEVEL]})],
+            (MatchTokens(), Digits("one", "17.0"), Split("none")),
+        ),
+        (  # DeepSeek
+            [
+                ("pre_tokenizer", split_by(r"\p{N}{1,3}")),
+                ("pre_tokenizer.pretokenizers.1", split_by(PATTERNS["o200k"].plain)),
+            ],
+            (MatchTokens(), Digits("three-left"), Split("o200k")),
+        ),
+        (
+            [("model.dropout", 0.0), ("model.fuse_unk", True), ("model.byte_fallback", True)],
+            (MatchTokens(), Split("gpt2")),
         ),
     ],
 )
@@ -213,8 +263,8 @@ BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
     "dropout": ([("model.dropout", 0.1)], "model.dropout: 0.1 is not supported.*sample"),
     "prefix": ([("model.continuing_subword_prefix", "##")], "model.continuing_subword_prefix: '##' is not"),
     "suffix": ([("model.end_of_word_suffix", "</w>")], "for each byte with '</w>' behind it; there is none for 0x00"),
-    "fuse_unk": ([("model.fuse_unk", True)], "model.fuse_unk: True is not supported"),
-    "byte_fallback": ([("model.byte_fallback", True)], "model.byte_fallback: True is not supported"),
+    "fuse_unk": ([("model.fuse_unk", 1)], "model.fuse_unk: 1 is not supported"),
+    "byte_fallback": ([("model.byte_fallback", "yes")], "model.byte_fallback: 'yes' is not supported"),
     "absent unk": ([("model.unk_token", "<unk>")], "model.unk_token: '<unk>' is not a token"),
     "normalizer": (
         [("normalizer", {"type": "StripAccents"})],
@@ -230,11 +280,39 @@ BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
         "pre_tokenizer.type: 'Sequence'",
     ),
     "Metaspace": ([("pre_tokenizer", {"type": "Metaspace"})], "pre_tokenizer.type: 'Metaspace' is not supported"),
-    "unknown pattern": (
-        [("pre_tokenizer", split_by(r"\w+"))],
-        r"pretokenizers\[0\].pattern.Regex: .*not one that subword",
+    "runs of digits": (
+        [
+            (
+                "pre_tokenizer",
+                {"type": "Sequence", "pretokenizers": [{**DIGITS_STEP, "individual_digits": False}, BYTE_LEVEL]},
+            )
+        ],
+        r"pretokenizers\[0\].individual_digits: False is not supported: use true",
     ),
-    "possessive repeat": ([("pre_tokenizer", split_by(PATTERNS["cl100k"].regex))], r"`\{1,3\}\+` repeats"),
+    "Digits alone": ([("pre_tokenizer", DIGITS_STEP)], "pre_tokenizer.type: 'Digits' is not supported"),
+    "space before every digit": (
+        [
+            ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [DIGITS_STEP, BYTE_LEVEL]}),
+            ("pre_tokenizer.pretokenizers.1.add_prefix_space", True),
+        ],
+        r"pretokenizers\[1\].add_prefix_space: a space in front of every piece",
+    ),
+    "damaged pattern": (
+        [("pre_tokenizer", split_by(r"(\w+"))],
+        r"pretokenizers\[0\].pattern.Regex: .*at character 0, a \( without its \)",
+    ),
+    "pattern that backtracks": (
+        [("pre_tokenizer", split_by(r"a|(?<=b) +"))],
+        r"pretokenizers\[0\].pattern.Regex: .*at character 2, a look behind has no linear way",
+    ),
+    "possessive repeat": (
+        [("pre_tokenizer", split_by(PATTERNS["cl100k"].regex))],
+        "a possessive repeat that may change what follows",
+    ),
+    "removed and inverted": (
+        [("pre_tokenizer", split_by(r"\w+|[^\w\s]+", behavior="Removed", invert=True))],
+        "behavior: 'Removed' is not supported",
+    ),
     "behaviour": (
         [("pre_tokenizer", split_by(PATTERNS["o200k"].plain, behavior="Removed"))],
         "behavior: 'Removed' is not",
@@ -392,7 +470,7 @@ REFUSED: dict[str, tuple[Spec, str]] = {
     "order of stages": (Spec((Split("gpt2"), Normalize("NFC")), bpe()), "the stages Split.* in this order"),
     "matching twice": (Spec((MatchTokens(), MatchTokens(), Split("gpt2")), bpe()), "the stages .* in this order"),
     "token no stage takes": (Spec((Split("gpt2"),), bpe(), (END,)), r"'<\|end\|>' \(id 260\) that no stage takes"),
-    "prefix space": (spec_of(stages=(PrefixSpace(), Split("o200k"))), "a space in front of the text .* 'o200k'"),
+    "prefix space": (spec_of(stages=(PrefixSpace(), Split("o200k"))), "a space in front of the text .*'o200k'"),
     "missing byte": (
         spec_of(model=BPE(Vocab.of((bytes([byte]), byte) for byte in range(256) if byte != 65))),
         "without tokens for the bytes b'A'",

@@ -61,6 +61,45 @@ def test_a_count_beyond_32_bits_outweighs_a_small_one() -> None:
         learn({b"abcd": 2**63}, 1, "smallest-ids")
 
 
+def test_counts_of_billions_are_exact() -> None:
+    rng = random.Random(5)
+    for tie_rule in reference.TIE_RULES:
+        for _ in range(100):
+            pieces = {"".join(rng.choices("abc", k=rng.randint(1, 8))).encode(): 0 for _ in range(6)}
+            counter = _core.PieceCounter([("Split", "none", "16.0")], [])
+            for piece in [*pieces, *pieces]:  # a second time, on top of the first
+                count = rng.choice((3_000_000_000, 3_000_000_001, 2**32 - 1, 2**32, 2**40, 1))
+                counter.add(piece, count)
+                pieces[piece] += count
+            assert counter.items() == list(pieces.items()) and counter.total == sum(pieces.values())
+            merges, _ = counter.learn_bpe(20, IDENTITY, tie_rule, None)
+            assert [tuple(pair) for pair in merges.tolist()] == list(reference.train(pieces, 20, tie_rule=tie_rule))
+
+
+@pytest.mark.parametrize("form", ["NFKC", "NFKD"])
+def test_first_seen_where_one_character_becomes_several_pieces(form: str) -> None:
+    rng = random.Random(form)
+    for round in range(60):
+        texts = [
+            "".join(rng.choices("\ufdfa\ufb01\u2460\u00bd\u01c4 ab1\u3300", k=rng.randint(1, 9))) for _ in range(7)
+        ]
+        normal = [_core.normalize(text, form, "9.0") for text in texts]
+        pieces = [piece.encode() for text in normal for piece in patterns.split("gpt2", text)]
+        expected = list(reference.train(pieces, 12, tie_rule="first-seen"))
+        counter = _core.PieceCounter([("Normalize", form, "9.0"), ("Split", "gpt2", "16.0")], [])
+        for at in range(0, len(texts), 3):
+            counter.feed(texts[at : at + 3], 1 + round % 3)
+        assert [piece for piece, _ in counter.items()] == list(dict.fromkeys(pieces))
+        merges, _ = counter.learn_bpe(12, IDENTITY, "first-seen", None)
+        assert [tuple(pair) for pair in merges.tolist()] == expected, texts
+
+
+def test_a_wrong_text_is_named_by_its_place_in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subword.training.FEED_BYTES", 200)
+    with pytest.raises(SubwordValueError, match="text 7: a text must be str or bytes, not int"):
+        subword.train(["ab"] * 7 + [5], vocab_size=300)  # type: ignore[list-item]
+
+
 # ======================== repeatable ========================
 
 
@@ -211,3 +250,12 @@ def test_merge_counts_never_rise() -> None:
     assert np.all(counts[1:] <= counts[:-1])
     assert counter.total == sum(count for _, count in counter.items())
     assert counter.distinct == len(counter.items())
+
+
+def test_llama3_special_tokens_stand_where_llama3_has_them() -> None:
+    tok = subword.train(["abc abd bcd"], **subword.PRESETS["llama3"] | {"vocab_size": 515})
+    first = tok.n_vocab - 256
+    ids = {token: id - first for token, id in tok.special_tokens.items()}
+    assert (ids["<|begin_of_text|>"], ids["<|end_of_text|>"], ids["<|eot_id|>"]) == (0, 1, 9)
+    assert ids["<|reserved_special_token_250|>"] == 255
+    assert tok.encode("a", add_special_tokens=True)[0] == tok.bos_id == first

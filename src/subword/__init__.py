@@ -15,6 +15,7 @@ from .errors import (
 from .spec import (
     BPE,
     Decode,
+    Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
@@ -22,16 +23,19 @@ from .spec import (
     PrefixSpace,
     Spec,
     Split,
+    SplitRegex,
     Template,
     Vocab,
 )
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
-from .training import train
+from .training import PRESETS, train
 
 __all__ = [
     "BPE",
+    "PRESETS",
     "Chunk",
     "Decode",
+    "Digits",
     "Encoding",
     "ExtraToken",
     "FormatError",
@@ -44,6 +48,7 @@ __all__ = [
     "Spec",
     "SpecialTokenError",
     "Split",
+    "SplitRegex",
     "StreamDecoder",
     "SubwordError",
     "SubwordOSError",

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 _U32 = npt.NDArray[np.uint32]
 _U64 = npt.NDArray[np.uint64]
+_I64 = npt.NDArray[np.int64]
 _Text = str | bytes | bytearray | memoryview
 
 __version__: str
@@ -15,11 +16,20 @@ __version__: str
 def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
     """First and last code point of each range of a class (`L`, `Lu`, `N`, `M`, `White_Space` …) of a profile."""
 
+def regex_covers(regex: str, syntax: str, allow_backtracking: bool) -> bool:
+    """Whether the matches of a split pattern leave nothing out of any text. Raises if it cannot run."""
+
+def same_in_both_syntaxes(regex: str) -> bool:
+    """Whether an expression says the same in tiktoken's syntax and in Oniguruma's."""
+
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
 def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
     """`text` in lower case, by the tables of a Unicode version."""
+
+def frozen_text(text: _Text) -> Any:
+    """A `str` or bytes as they are, a copy of another buffer: what stays the same while it is looked at twice."""
 
 @final
 class Policy:
@@ -47,6 +57,12 @@ class Engine:
     def n_vocab(self) -> int: ...
     def plan(self) -> list[tuple[str, str, str]]:
         """One row a step: what it does, how it is run, and why that is exact."""
+
+    def last_merges(self) -> _I64:
+        """The two ids that the last merge of each entry joins, shape (entries, 2), in the order of the vocabulary.
+
+        -1 for a byte, and for an entry that its own bytes do not encode to.
+        """
 
     def policy(self, allowed: Sequence[str], disallowed: Sequence[str]) -> Policy: ...
     @property

@@ -14,6 +14,9 @@ _REST = bytes(sorted(set(range(256)) - set(_PRINTABLE)))
 GPT2_BYTE_ORDER = _PRINTABLE + _REST
 """The bytes in the order in which GPT-2 gives them the ids 0 … 255: the printable ones first."""
 
+NEVER_IN_UTF8 = bytes([0xC0, 0xC1, *range(0xF5, 0x100)])
+"""The bytes that no well-formed UTF-8 has. A byte-level vocabulary may lack them, and then encodes any `str`."""
+
 BYTE_TO_CHAR: tuple[str, ...] = tuple(
     chr(byte) if byte in _PRINTABLE else chr(256 + _REST.index(byte)) for byte in range(256)
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from .errors import SubwordValueError
+from .spec import Stretches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +71,7 @@ class Encoding:
         return terminal.tokens_html(self)
 
 
-class Ragged(Sequence[Any]):
+class Ragged(Stretches["npt.NDArray[np.uint32]"]):
     """Lists of ids of different lengths in one buffer: item `i` is `ids[offsets[i]:offsets[i + 1]]`, without a copy.
 
     Attributes:
@@ -76,23 +79,18 @@ class Ragged(Sequence[Any]):
         offsets: where each item starts, and the end, shape (items + 1,), uint64.
     """
 
-    __slots__ = ("ids", "offsets")
+    __slots__ = ()
 
     def __init__(self, ids: npt.NDArray[np.uint32], offsets: npt.NDArray[np.uint64]) -> None:
-        self.ids = ids
-        self.offsets = offsets
+        if not isinstance(ids, np.ndarray) or ids.ndim != 1:
+            raise SubwordValueError(f"the ids of a Ragged must be an array of one dimension, not {type(ids).__name__}")
+        super().__init__(ids, offsets)
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(f"item {index} of a batch of {len(self)}")
-        return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
+    @property
+    def ids(self) -> npt.NDArray[np.uint32]:
+        """All ids."""
+        ids: npt.NDArray[np.uint32] = self.buffer
+        return ids
 
     def tolist(self) -> list[list[int]]:
         """The items as Python lists."""

@@ -5,6 +5,7 @@ Both have the same methods (`_core.pyi` lists them); a `Tokenizer` does not know
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -14,25 +15,40 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, patterns
+from .arguments import list_of
 from .bpe import reference
+from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, Stage
+from .spec import Digits, ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
 
 Engine = _core.Engine
 
 
 def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
-    """Stages as the core takes them: the name, then the settings in their order, as text."""
-    return [
-        (
-            type(stage).__name__,
-            *(
-                str(getattr(stage, name)).lower() if isinstance(getattr(stage, name), bool) else getattr(stage, name)
-                for name in stage.__dataclass_fields__
-            ),
-        )
-        for stage in stages
-    ]
+    """Stages as the core takes them: the name, then the settings in their order, as text.
+
+    A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
+    for it, or `SplitRegex`, whose last setting is whether what no match covers is dropped.
+    """
+    rows: list[tuple[str, ...]] = []
+    for stage in stages:
+        if isinstance(stage, Split):
+            pattern = patterns.get_pattern(stage.pattern)
+            for plain in pattern.steps:
+                scanner = patterns.scanner_of(plain)
+                if scanner:
+                    rows.append(("Split", scanner, stage.unicode))
+                else:
+                    regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
+                    rows.append((*_stage_row(regex), "true" if pattern.drops else "false"))
+        else:
+            rows.append((*_stage_row(stage), "false") if isinstance(stage, SplitRegex) else _stage_row(stage))
+    return rows
+
+
+def _stage_row(stage: Stage) -> tuple[str, ...]:
+    values = (getattr(stage, name) for name in stage.__dataclass_fields__)
+    return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
 
 
 def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, bool, bool, bool]]:
@@ -100,6 +116,11 @@ class ReferenceEngine:
         model = spec.model
         self.ids: dict[bytes, int] = dict(model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
+        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
+        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
+        self.missing = b"".join(lacking) if model.unit == "byte" else b""
+        if set(self.missing) - set(NEVER_IN_UTF8):
+            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
         pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
         self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
@@ -121,6 +142,7 @@ class ReferenceEngine:
     def tokens(self, text: Any, policy: ReferencePolicy, add_special_tokens: bool = False) -> list[tuple[int, Span]]:
         """Ids and byte spans."""
         data = text_bytes(text)
+        self.check(data, policy)
         tokens: list[tuple[int, Span]] = []
         for unit in self.units(data, policy):
             if isinstance(unit, Segment):
@@ -141,7 +163,6 @@ class ReferenceEngine:
             size = len(char.encode("utf-8", "surrogateescape"))
             spans.append((at, at + size))
             at += size
-        self.check(text, policy)
         units: list[Segment | tuple[ExtraToken, Span]] = [Segment(text, spans)]
         for stage in self.spec.stages:
             run = self.stage(stage, policy)
@@ -157,9 +178,17 @@ class ReferenceEngine:
             return lambda segment: [lowercase(segment, stage)]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
-        return lambda segment: split(segment, stage)
+        if isinstance(stage, Digits):
+            return lambda segment: cut(segment, patterns.split_digits(stage.grouping, segment.text, stage.unicode))
+        if isinstance(stage, SplitRegex):
+            return lambda segment: cut(segment, patterns.split_by(stage.regex, stage.syntax, segment.text))
+        return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
-    def check(self, text: str, policy: ReferencePolicy) -> None:
+    def check(self, data: bytes, policy: ReferencePolicy) -> None:
+        for at, byte in enumerate(data if self.missing else b""):
+            if byte in self.missing:
+                raise SubwordValueError(f"byte {at} of the text is 0x{byte:02X}, for which there is no entry")
+        text = data.decode("utf-8", "surrogateescape")
         found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
         if found:
             at, _, token = min(found)
@@ -221,12 +250,19 @@ class ReferenceEngine:
             yield id, (spans[at][0], spans[after - 1][1])
             at = after
 
-    def units_of(self, text: str) -> list[int]:
-        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it."""
+    def units_of_entry(self, entry: bytes) -> list[int]:
+        """What a piece of which `entry` would be all, or the start, starts as."""
+        marker = self.spec.model.end_of_word.encode()
+        ends = bool(marker) and entry.endswith(marker)
+        stem = entry.removesuffix(marker) if ends else entry
+        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
+
+    def units_of(self, text: str, ends: bool = True) -> list[int]:
+        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
         model = self.spec.model
         chars = [char.encode("utf-8", "surrogateescape") for char in text]
         units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
-        units[-1] += model.end_of_word.encode()
+        units[-1] += model.end_of_word.encode() if ends else b""
         return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     # ---- the methods of the core's engine ----
@@ -238,7 +274,7 @@ class ReferenceEngine:
         return np.array(self.encode(text, policy, add_special_tokens), dtype=np.uint32)
 
     def encode_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[list[int]]:
-        return [self.encode(text, policy, add_special_tokens) for text in texts]
+        return over_texts(texts, lambda text: self.encode(text, policy, add_special_tokens))
 
     def encode_batch_to_numpy(
         self, texts: Any, policy: Any, add_special_tokens: bool, threads: int
@@ -251,7 +287,7 @@ class ReferenceEngine:
         return len(self.tokens(text, policy, add_special_tokens))
 
     def count_batch(self, texts: Any, policy: Any, add_special_tokens: bool, threads: int) -> list[int]:
-        return [self.count(text, policy, add_special_tokens) for text in texts]
+        return over_texts(texts, lambda text: self.count(text, policy, add_special_tokens))
 
     def encode_with_spans(self, text: Any, policy: Any, add_special_tokens: bool) -> tuple[Any, Any, Any]:
         tokens = self.tokens(text, policy, add_special_tokens)
@@ -264,7 +300,9 @@ class ReferenceEngine:
         )
 
     def split(self, text: Any, policy: Any) -> list[Span]:
-        units = self.units(text_bytes(text), policy)
+        data = text_bytes(text)
+        self.check(data, policy)
+        units = self.units(data, policy)
         return [(u.spans[0][0], u.spans[-1][1]) if isinstance(u, Segment) else u[1] for u in units]
 
     def find_special(self, text: Any) -> list[tuple[int, int, int]]:
@@ -280,7 +318,7 @@ class ReferenceEngine:
         if side not in ("right", "left"):
             raise SubwordValueError(f'side must be "right" or "left", not {side!r}')
         self.count("", policy, add_special_tokens)
-        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        self.check(text_bytes(text), policy)
         policy = policy._replace(disallowed=frozenset())
         cuts = range(len(text) + 1) if isinstance(text, str) else char_starts(text)
         for cut in reversed(cuts) if side == "right" else cuts:
@@ -294,7 +332,7 @@ class ReferenceEngine:
     ) -> list[tuple[int, int, int]]:
         if overlap >= max_tokens:
             raise SubwordValueError(f"overlap={overlap} must be smaller than max_tokens={max_tokens}")
-        self.check(text_bytes(text).decode("utf-8", "surrogateescape"), policy)
+        self.check(text_bytes(text), policy)
         policy = policy._replace(disallowed=frozenset())
         chunks: list[tuple[int, int, int]] = []
         start = done = 0
@@ -311,9 +349,30 @@ class ReferenceEngine:
             start = start + back if back else end
         return chunks
 
+    def last_merges(self) -> npt.NDArray[np.int64]:
+        rows = [self.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
+        units = self.units_of_entry(piece)
+        if not 1 < len(units) <= 4096:
+            return None
+        parts: list[int]
+        if self.spec.model.priority == "rank":
+            known = {entry: id for entry, id in self.ids.items() if entry != piece}
+            parts = reference.encode_by_rank(piece, known)
+            return (parts[0], parts[1]) if len(parts) == 2 else None
+        rules = {pair: made for pair, made in self.merges.items() if made != id}
+        parts = reference.encode(units, rules, self.ranks)
+        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
+            return None
+        return parts[0], parts[1]
+
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
-        kept = [id for id in ids if id not in skipped]
+        numbers = map(id_of, list_of("token ids", ids))
+        kept = [id for id in numbers if id not in skipped]
         data = b"".join(self.token_bytes(id) for id in kept)
         if self.spec.decode.trim and kept and self.ends_word(kept[-1]):
             data = data[: len(data) - len(self.spec.decode.end_of_word.encode())]
@@ -327,20 +386,36 @@ class ReferenceEngine:
         return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
 
     def token_bytes(self, id: Any) -> bytes:
-        if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
-        if id not in self.bytes:
+        if id_of(id) not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        if self.ends_word(id):
-            return (
-                self.bytes[id].removesuffix(self.spec.model.end_of_word.encode())
-                + self.spec.decode.end_of_word.encode()
-            )
-        return self.bytes[id]
+        data = self.bytes[id_of(id)]
+        if self.ends_word(id_of(id)):
+            return data.removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
+        return data
 
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
         return extra.get(token, self.ids.get(token))
+
+
+def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
+    """`work` on every text; an error names its text."""
+    done = []
+    for index, text in enumerate(list_of("texts", texts)):
+        try:
+            done.append(work(text))
+        except SubwordValueError as error:
+            raise type(error)(f"text {index} of the batch: {error}") from None
+    return done
+
+
+def id_of(id: Any) -> int:
+    try:
+        if not isinstance(id, bool):
+            return operator.index(id)
+    except TypeError:
+        pass
+    raise SubwordValueError(f"a token id must be an integer, not {id!r} ({type(id).__name__})")
 
 
 def text_bytes(text: Any) -> bytes:
@@ -350,10 +425,7 @@ def text_bytes(text: Any) -> bytes:
             return text.encode()
         except UnicodeEncodeError:
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-    try:
-        return bytes(memoryview(text))
-    except TypeError:
-        raise SubwordValueError(f"a text must be str or bytes, not {type(text).__name__}") from None
+    return bytes(_core.frozen_text(text))
 
 
 def char_starts(text: Any) -> list[int]:
@@ -413,10 +485,10 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def split(segment: Segment, stage: Split) -> Iterator[Segment]:
+def cut(segment: Segment, pieces: Iterable[str]) -> Iterator[Segment]:
     at = 0
-    for piece in patterns.split(stage.pattern, segment.text):
-        at = segment.text.index(piece, at)  # behind what the pattern drops
+    for piece in pieces:
+        at = segment.text.index(piece, at)  # behind what a pattern drops
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 

@@ -5,6 +5,9 @@ A message says what was wrong, where (file, field or line, id, position), and wh
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class SubwordError(Exception):
     """The base of all errors of this package."""
@@ -39,3 +42,11 @@ class InternalError(SubwordError, RuntimeError):
 
 class SubwordWarning(UserWarning):
     """Something the user should know although the call went through."""
+
+
+def warn(text: str) -> None:
+    """A `SubwordWarning` that points at the line outside this package from which it was called."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, SubwordWarning, stacklevel=level)

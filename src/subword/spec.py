@@ -4,7 +4,7 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Split
+    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
         -> BPE -> Template
 """
 
@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import flag, integer, list_of, string, token_content
 from .errors import SubwordValueError
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -29,6 +31,19 @@ MAX_ID = 2**31 - 1
 """The largest id. Above it, other tools' signed 32-bit ids would wrap."""
 
 # ======================== stages ========================
+
+
+def _check_fields(row: Any) -> None:
+    """Refuse values of other types than the fields of a stage or a token say; NumPy's scalars become Python's."""
+    for name, own in row.__dataclass_fields__.items():
+        given = getattr(row, name)
+        check: Callable[[str, Any], Any] = _CHECKS.get(own.type, string)
+        checked = check(f"{type(row).__name__}.{name}", given)
+        if checked is not given:
+            object.__setattr__(row, name, checked)
+
+
+_CHECKS: dict[Any, Callable[[str, Any], Any]] = {"bool": flag, "int": integer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,9 @@ class MatchTokens:
 
     normalized: bool = False
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Normalize:
@@ -47,6 +65,9 @@ class Normalize:
 
     form: Literal["NFC", "NFD", "NFKC", "NFKD"]
     unicode: str = "9.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +81,29 @@ class Lowercase:
     final_sigma: bool = True
     unicode: str = "16.0"
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixSpace:
     """Put a space in front of each stretch of text between extra tokens that does not start with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Cut runs of numbers (`\\p{N}` of the Unicode version `unicode`) apart from the rest, and into groups.
+
+    * `"one"`: each number alone.
+    * `"three-left"`: up to three from the left, `123|456|7`.
+    * `"three-right"`: three from the right, so that place values line up, `1|234|567`.
+    """
+
+    grouping: Literal["one", "three-left", "three-right"]
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,32 +113,52 @@ class Split:
     pattern: str
     unicode: str = "16.0"
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
-Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Split
-STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Split)}
+
+@dataclass(frozen=True, slots=True)
+class SplitRegex:
+    """Cut the text into pieces with a regular expression of one's own, by the classes of the Unicode version `unicode`.
+
+    Each match is a piece, and so is what no match covers; a match of nothing is a boundary. `syntax` is that of
+    `"tiktoken"` (fancy-regex) or `"oniguruma"` (HF tokenizers), with their differences: in Oniguruma `$` also matches
+    before a newline and `{1,3}+` repeats. It runs in linear time: the regular subset, looks ahead at one character, and
+    possessive quantifiers that are proved to change nothing. Anything else needs `allow_backtracking`, and gets a
+    budget of steps (10,000 and 100 a byte), beyond which encoding fails with a `SubwordValueError`.
+    """
+
+    regex: str
+    syntax: Literal["tiktoken", "oniguruma"] = "tiktoken"
+    allow_backtracking: bool = False
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Digits | Split | SplitRegex
+STAGES: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Digits, Split, SplitRegex)
+}
 
 # ======================== vocabulary and model ========================
 
 
-class Packed(Sequence[bytes]):
-    """Byte strings in one buffer: entry `i` is `data[offsets[i]:offsets[i + 1]]`. Reads like a list of bytes."""
+T = TypeVar("T")
 
-    __slots__ = ("data", "offsets")
 
-    def __init__(self, data: bytes, offsets: npt.NDArray[np.uint64]) -> None:
-        offsets = np.ascontiguousarray(offsets, dtype=np.uint64)
-        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(data) or np.any(offsets[1:] < offsets[:-1]):
-            raise SubwordValueError("packed bytes: the offsets do not rise from 0 to the length of the data")
-        offsets.setflags(write=False)
-        self.data = bytes(data)
+class Stretches(Sequence[T]):
+    """A buffer cut at offsets: item `i` is `buffer[offsets[i]:offsets[i + 1]]`. Reads like a list of these."""
+
+    __slots__ = ("buffer", "offsets")
+
+    def __init__(self, buffer: Any, offsets: npt.NDArray[np.uint64]) -> None:
+        offsets = whole_numbers("the offsets", offsets, np.uint64, 2**63 - 1, (None,))
+        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(buffer) or np.any(offsets[1:] < offsets[:-1]):
+            raise SubwordValueError("the offsets do not rise from 0 to the length of what they cut")
+        self.buffer = buffer
         self.offsets = offsets
-
-    @classmethod
-    def of(cls, items: Iterable[bytes]) -> Packed:
-        items = list(items)
-        offsets = np.zeros(len(items) + 1, dtype=np.uint64)
-        np.cumsum([len(item) for item in items], out=offsets[1:])
-        return cls(b"".join(items), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -106,18 +166,62 @@ class Packed(Sequence[bytes]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        return self.data[int(self.offsets[index]) : int(self.offsets[index + 1])]
+        at = range(len(self))[index]  # refuses what a list refuses, as a list does
+        return self.buffer[int(self.offsets[at]) : int(self.offsets[at + 1])]
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[T]:
         ends = self.offsets.tolist()
-        return (self.data[start:end] for start, end in pairwise(ends))
+        return (self.buffer[start:end] for start, end in pairwise(ends))
 
     def __reduce__(self) -> Any:
-        return Packed, (self.data, self.offsets)
+        return type(self), (self.buffer, self.offsets)
+
+
+class Packed(Stretches[bytes]):
+    """Byte strings in one buffer, `data`."""
+
+    __slots__ = ()
+
+    def __init__(self, data: bytes, offsets: npt.NDArray[np.uint64]) -> None:
+        if not isinstance(data, (bytes, bytearray)):
+            raise SubwordValueError(f"packed bytes must be bytes, not {type(data).__name__}")
+        super().__init__(bytes(data), offsets)
+
+    @classmethod
+    def of(cls, items: Iterable[bytes]) -> Packed:
+        items = list_of("the entries", items)
+        for item in items:
+            if not isinstance(item, (bytes, bytearray)):
+                raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
+        return cls(b"".join(items), np.cumsum([0, *map(len, items)], dtype=np.uint64))
+
+    @property
+    def data(self) -> bytes:
+        """All of them, one after the other."""
+        data: bytes = self.buffer
+        return data
+
+
+def whole_numbers(what: str, values: Any, dtype: type, most: int, shape: tuple[int | None, ...]) -> Any:
+    """Numbers from 0 to `most` as an array that is read-only, and a copy only where `values` could still change.
+
+    `shape` has None where any length will do.
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SubwordValueError(f"{what} must be an array of whole numbers: {error}") from None
+    if array.size == 0 and array.ndim < len(shape):
+        array = np.zeros([length or 0 for length in shape], dtype)
+    fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
+    if not fits or (array.size and array.dtype.kind not in "iu"):
+        wanted = "pairs of whole numbers" if len(shape) == 2 else "whole numbers"
+        raise SubwordValueError(f"{what} must be an array of {wanted}, not {array.dtype} of shape {array.shape}")
+    if array.size and (array.min() < 0 or array.max() > most):
+        raise SubwordValueError(f"{what} must be from 0 to {most}; they go from {array.min()} to {array.max()}")
+    array = array.astype(dtype, copy=array.flags.writeable)
+    array.setflags(write=False)
+    return array
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,10 +231,21 @@ class Vocab:
     pieces: Packed
     ids: Ids
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.pieces, Packed):
+            raise SubwordValueError(f"the pieces must be Packed, not {type(self.pieces).__name__}: see Vocab.of")
+        object.__setattr__(self, "ids", whole_numbers("the ids", self.ids, np.uint32, MAX_ID, (None,)))
+
+    def __reduce__(self) -> Any:
+        return Vocab, (self.pieces, self.ids)
+
     @classmethod
     def of(cls, entries: Iterable[tuple[bytes, int]]) -> Vocab:
         """Pack `(piece, id)` entries, in any order."""
-        ordered = sorted(entries, key=lambda entry: entry[1])
+        try:
+            ordered = sorted(((piece, operator.index(id)) for piece, id in entries), key=lambda entry: entry[1])
+        except (TypeError, ValueError) as error:
+            raise SubwordValueError(f"a Vocab is made of pairs of bytes and id: {error}") from None
         for _, id in ordered[:1] + ordered[-1:]:
             if not 0 <= id <= MAX_ID:
                 raise SubwordValueError(f"id {id} is outside 0 … {MAX_ID}")
@@ -177,6 +292,19 @@ class BPE:
     end_of_word: str = ""
     unk: int | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a BPE must be a Vocab, not {type(self.vocab).__name__}")
+        for name in ("priority", "unit", "end_of_word"):
+            string(name, getattr(self, name))
+        if self.unk is not None:
+            object.__setattr__(self, "unk", integer("unk", self.unk))
+        object.__setattr__(self, "ignore_merges", flag("ignore_merges", self.ignore_merges))
+        object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
+
+    def __reduce__(self) -> Any:
+        return BPE, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
 
 Model: TypeAlias = BPE
 
@@ -208,6 +336,12 @@ class ExtraToken:
     rstrip: bool = False
     normalized: bool = False
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        token_content(self.content)
+        if self.id > MAX_ID:
+            raise SubwordValueError(f"the id {self.id} of the token {self.content!r} is beyond the largest, {MAX_ID}")
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -216,6 +350,20 @@ class Template:
     single: tuple[int | str, ...] = ("A",)
     pair: tuple[int | str, ...] = ("A", "B")
 
+    def __post_init__(self) -> None:
+        for name in ("single", "pair"):
+            items = list_of(f"Template.{name}", getattr(self, name))
+            object.__setattr__(self, name, tuple(map(_template_item, items)))
+
+
+def _template_item(item: Any) -> int | str:
+    if isinstance(item, str) and item in ("A", "B"):
+        return item
+    try:
+        return integer("an id", item)
+    except SubwordValueError:
+        raise SubwordValueError(f'a template holds ids, "A" and "B", not {item!r}') from None
+
 
 @dataclass(frozen=True, slots=True)
 class Decode:
@@ -223,6 +371,9 @@ class Decode:
 
     end_of_word: str = " "
     trim: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 # ======================== the whole ========================
@@ -243,6 +394,26 @@ class Spec:
     decode: Decode = Decode()
     roles: dict[str, int] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
+            items = tuple(list_of(f"Spec.{name}", getattr(self, name)))
+            for item in items:
+                if not isinstance(item, kinds):
+                    wanted = " or ".join(kind.__name__ for kind in kinds)
+                    raise SubwordValueError(f"Spec.{name} must hold {wanted}, not {item!r}")
+            object.__setattr__(self, name, items)
+        for name, kind in (
+            ("model", BPE),
+            ("template", Template),
+            ("decode", Decode),
+            ("roles", dict),
+            ("notes", dict),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise SubwordValueError(f"Spec.{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+        roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
+        object.__setattr__(self, "roles", roles)
 
     def outline(self) -> dict[str, Any]:
         """Everything but the packed buffers, as plain data that JSON can hold; `from_outline` is its inverse."""
@@ -287,9 +458,9 @@ class Spec:
         model = BPE(
             vocab=Vocab(
                 Packed(buffers["pieces"], np.frombuffer(buffers["offsets"], dtype="<u8")),
-                np.frombuffer(buffers["ids"], dtype="<u4").astype(np.uint32),
+                np.frombuffer(buffers["ids"], dtype="<u4"),
             ),
-            merges=np.frombuffer(buffers["merges"], dtype="<u4").astype(np.uint32).reshape(-1, 2),
+            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
             priority=outline["model"]["priority"],
             ignore_merges=outline["model"]["ignore_merges"],
             **{name: outline["model"].get(name, value) for name, value in _UNITS.items()},
@@ -321,4 +492,7 @@ class Spec:
 
     def replace(self, **changes: Any) -> Spec:
         """A spec with some fields changed."""
-        return replace(self, **changes)
+        try:
+            return replace(self, **changes)
+        except TypeError as error:
+            raise SubwordValueError(f"a Spec cannot be changed so: {error}") from None

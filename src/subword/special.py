@@ -16,6 +16,13 @@ class Fim(NamedTuple):
     middle: str
 
 
+LLAMA3_TOKENS = (
+    *("<|begin_of_text|>", "<|end_of_text|>", *(f"<|reserved_special_token_{i}|>" for i in range(4))),
+    *("<|start_header_id|>", "<|end_header_id|>", "<|reserved_special_token_4|>", "<|eot_id|>"),
+    *(f"<|reserved_special_token_{i}|>" for i in range(5, 251)),
+)
+"""The 256 special tokens of Llama 3 in the order of their ids: most of them are reserved for later use."""
+
 FIM_TOKENS = (
     Fim("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # OpenAI's cl100k and p50k_edit, Qwen, CodeGemma
     Fim("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, SantaCoder's successors

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import operator
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -12,34 +14,51 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
+from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
-from .spec import MAX_ID, ExtraToken, MatchTokens, Spec
+from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
 Names: TypeAlias = "Collection[str] | Literal['all']"
 
 NONE: frozenset[str] = frozenset()
+ALL: Literal["all"] = "all"
 
 
-def load(path: str | os.PathLike[str], *, engine: Literal["core", "reference"] = "core") -> Tokenizer:
-    """Read a tokenizer from a file, or from a folder that holds one. The format is recognised by the content.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | SplitRegex | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    engine: Literal["core", "reference"] = "core",
+) -> Tokenizer:
+    """Read a tokenizer from a file, from a folder that holds one, or by the name of a known vocabulary.
+
+    The format is recognised by the content.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE, or a folder with either; codes of subword-nmt;
-            or CLIP's vocabulary file.
+        path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its
+            `merges.txt`, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary file, or a folder with one of
+            these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`,
+            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256.
+        pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
+            `vocab.json`) and is not a known one.
+        special_tokens: its special tokens with their ids, likewise; `{}` for none.
         engine: `"core"`, or `"reference"` to run it in plain Python.
 
     Raises:
-        SubwordOSError: the file cannot be read.
+        SubwordOSError: the file cannot be read, or a known vocabulary is neither here nor can be downloaded.
         FormatError: the file is damaged, of no known format, or asks for something that is not supported.
+        SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
     from . import formats  # a door to a room above: tests/test_layout.py lists them
 
-    return Tokenizer(formats.load(path), engine=engine)
+    return Tokenizer(formats.load(path, pattern, special_tokens), engine=engine)
 
 
 class Tokenizer:
@@ -58,14 +77,15 @@ class Tokenizer:
     """
 
     def __init__(self, spec: Spec, *, engine: Literal["core", "reference"] = "core") -> None:
-        if engine not in ("core", "reference"):
-            raise SubwordValueError(f'engine must be "core" or "reference", not {engine!r}')
+        choice("engine", engine, ("core", "reference"))
         if not isinstance(spec, Spec):
             raise SubwordValueError(f"a Tokenizer is made of a Spec, not of {type(spec).__name__}; load() reads files")
         self._spec = spec
         self._engine_name = engine
-        self._engine: Any = compile_spec(spec) if engine == "core" else ReferenceEngine(spec)
-        self._policies: dict[tuple[frozenset[str], frozenset[str]], Any] = {}
+        compiled = compile_spec(spec)  # which checks the spec, for the reference too
+        self._engine: Any = compiled if engine == "core" else ReferenceEngine(spec)
+        self._default: tuple[Any, bool] = (self._engine.default_policy, False)
+        self._policies: dict[tuple[str | frozenset[str], str | frozenset[str]], Any] = {}
 
     # ======================== what it is ========================
 
@@ -82,7 +102,8 @@ class Tokenizer:
     @property
     def training(self) -> dict[str, Any] | None:
         """What the training run reported, for a tokenizer trained here, else None. See `train`."""
-        return self._spec.notes.get("training")
+        report: dict[str, Any] | None = self._spec.notes.get("training")
+        return report and dict(report)
 
     @property
     def n_vocab(self) -> int:
@@ -94,11 +115,10 @@ class Tokenizer:
         """Bytes of each token to its id; a view, not a copy."""
         return _VocabView(self)
 
-    @cached_property
+    @property
     def special_tokens(self) -> dict[str, int]:
-        """Special tokens to their ids, in the order of their ids."""
-        specials = sorted((t.id, t.content) for t in self._spec.extra if t.kind == "special")
-        return {content: id for id, content in specials}
+        """Special tokens to their ids, in the order of their ids. A copy."""
+        return dict(self._specials)
 
     @property
     def bos_id(self) -> int | None:
@@ -138,6 +158,7 @@ class Tokenizer:
             UnknownTokenError: the vocabulary has no such id.
         """
         data = self.token_bytes(id)
+        id = operator.index(id)
         if id in self._extra_by_id:
             return self._extra_by_id[id]
         model = self._spec.model
@@ -163,6 +184,21 @@ class Tokenizer:
         rows: list[tuple[str, str, str]] = self._engine.plan()
         return rows
 
+    def last_merges(self) -> npt.NDArray[np.int64]:
+        """How the entries of the model are made: the two ids that the last merge of each entry's own bytes joins.
+
+        Returns:
+            Shape (entries, 2), in the order of `spec.model.vocab`. -1 for a single byte, and for an entry that its
+            bytes do not encode to (unreachable by merges).
+        """
+        pairs: npt.NDArray[np.int64] = self._engine.last_merges()
+        return pairs
+
+    @cached_property
+    def _specials(self) -> dict[str, int]:
+        specials = sorted((t.id, t.content) for t in self._spec.extra if t.kind == "special")
+        return {content: id for id, content in specials}
+
     @cached_property
     def _extra_by_id(self) -> dict[int, str]:
         return {token.id: token.content for token in self._spec.extra}
@@ -173,7 +209,7 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> list[int]:
         """The ids of a text.
@@ -185,8 +221,8 @@ class Tokenizer:
             SpecialTokenError: the text spells a special token that is not allowed; the message says where and what
                 to do.
         """
-        policy = self._policy(allowed_special, disallowed_special)
-        ids: list[int] = self._engine.encode(text, policy, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        ids: list[int] = self._engine.encode(text, policy, add)
         return ids
 
     def encode_ordinary(self, text: Text) -> list[int]:
@@ -198,51 +234,52 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> npt.NDArray[np.uint32]:
         """The ids of a text as an array, shape (tokens,), uint32. No Python number is made."""
-        policy = self._policy(allowed_special, disallowed_special)
-        ids: npt.NDArray[np.uint32] = self._engine.encode_to_numpy(text, policy, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        ids: npt.NDArray[np.uint32] = self._engine.encode_to_numpy(text, policy, add)
         return ids
 
     def encode_batch(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[list[int]]:
         """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default)."""
-        policy = self._policy(allowed_special, disallowed_special)
-        return list(self._engine.encode_batch(texts, policy, add_special_tokens, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return list(self._engine.encode_batch(texts, policy, add, thread_count(threads)))
 
     def encode_batch_to_numpy(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> Ragged:
         """The ids of several texts in one buffer."""
-        policy = self._policy(allowed_special, disallowed_special)
-        return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add_special_tokens, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add, thread_count(threads)))
 
     def tokenize(
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> Encoding:
         """The tokens of a text with their bytes and their places in it."""
-        policy = self._policy(allowed_special, disallowed_special)
-        ids, byte_spans, char_spans = self._engine.encode_with_spans(text, policy, add_special_tokens)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        frozen = _core.frozen_text(text)
+        ids, byte_spans, char_spans = self._engine.encode_with_spans(frozen, policy, add)
         listed = ids.tolist()
         return Encoding(
-            text=text if isinstance(text, str) else bytes(text),
+            text=frozen,
             ids=ids,
             token_bytes=[self.token_bytes(id) for id in listed],
             pieces=[self.token_piece(id) for id in listed],
@@ -271,8 +308,7 @@ class Tokenizer:
             SubwordValueError: the tokenizer has no such tokens.
             SpecialTokenError: a text spells a special token that is not allowed.
         """
-        if order not in ("psm", "spm"):
-            raise SubwordValueError(f'order must be "psm" or "spm", not {order!r}')
+        choice("order", order, ("psm", "spm"))
         known = {content: id for id, content in self._extra_by_id.items()}
         before, hole, middle = (known[token] for token in find_fim(known))
         first, last = (self.encode(text, allowed_special, disallowed_special) for text in (prefix, suffix))
@@ -291,34 +327,35 @@ class Tokenizer:
         self,
         text: Text,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> int:
         """How many tokens a text takes: `len(encode(text))`, without making the list."""
-        return int(self._engine.count(text, self._policy(allowed_special, disallowed_special), add_special_tokens))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return int(self._engine.count(text, policy, add))
 
     def count_batch(
         self,
         texts: Iterable[Text],
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[int]:
         """How many tokens each of several texts takes."""
-        policy = self._policy(allowed_special, disallowed_special)
-        return list(self._engine.count_batch(texts, policy, add_special_tokens, thread_count(threads)))
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        return list(self._engine.count_batch(texts, policy, add, thread_count(threads)))
 
     def fits(
         self,
         text: Text,
         n: int,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> bool:
         """Whether a text takes at most `n` tokens."""
-        return self.count(text, allowed_special, disallowed_special, add_special_tokens) <= at_least_zero("n", n)
+        return self.count(text, allowed_special, disallowed_special, add_special_tokens) <= integer("n", n)
 
     def truncate(
         self,
@@ -326,7 +363,7 @@ class Tokenizer:
         n: int,
         side: Literal["right", "left"] = "right",
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> Any:
         """The longest part of a text that takes at most `n` tokens and holds only whole characters, exactly.
@@ -340,9 +377,11 @@ class Tokenizer:
         Raises:
             SubwordValueError: the tokens of the template alone are more than `n`.
         """
-        policy = self._policy(allowed_special, disallowed_special)
-        start, end = self._engine.truncate(text, at_least_zero("n", n), side, policy, add_special_tokens)
-        return slice_of(text, start, end)
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        choice("side", side, ("right", "left"))
+        text = _core.frozen_text(text)
+        start, end = self._engine.truncate(text, integer("n", n), side, policy, add)
+        return text[start:end]
 
     def chunk(
         self,
@@ -350,7 +389,7 @@ class Tokenizer:
         max_tokens: int = 512,
         overlap: int = 0,
         allowed_special: Names = NONE,
-        disallowed_special: Names = "all",
+        disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> list[Chunk]:
         """Cut a text into parts of at most `max_tokens` tokens each, every one as long as it can be.
@@ -365,11 +404,10 @@ class Tokenizer:
         Raises:
             SubwordValueError: one character alone takes more than `max_tokens` tokens, or `overlap >= max_tokens`.
         """
-        policy = self._policy(allowed_special, disallowed_special)
-        spans = self._engine.chunk(
-            text, at_least_zero("max_tokens", max_tokens), at_least_zero("overlap", overlap), policy, add_special_tokens
-        )
-        return [Chunk(slice_of(text, start, end), start, end, count) for start, end, count in spans]
+        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
+        text = _core.frozen_text(text)
+        spans = self._engine.chunk(text, integer("max_tokens", max_tokens, 1), integer("overlap", overlap), policy, add)
+        return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
     # ======================== decoding ========================
 
@@ -384,7 +422,7 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = False) -> bytes:
         """The bytes of some ids, whatever they are as text."""
-        data: bytes = self._engine.decode_bytes(ids, skip_special_tokens)
+        data: bytes = self._engine.decode_bytes(ids, flag("skip_special_tokens", skip_special_tokens))
         return data
 
     def decode_batch(
@@ -395,7 +433,9 @@ class Tokenizer:
         threads: int | None = None,
     ) -> list[str]:
         """The texts of several lists of ids."""
-        decoded = self._engine.decode_bytes_batch(list_of("batch", batch), skip_special_tokens, thread_count(threads))
+        check_errors(errors)
+        skip = flag("skip_special_tokens", skip_special_tokens)
+        decoded = self._engine.decode_bytes_batch(list_of("batch", batch), skip, thread_count(threads))
         return [decode_utf8(data, errors) for data in decoded]
 
     def stream_decoder(self, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
@@ -419,10 +459,11 @@ class Tokenizer:
             SubwordValueError: a token is empty, is there already, or is given twice.
         """
         special, added = list_of("special", special), list_of("added", added)
+        reserved = integer("reserved", reserved)
         taken = set(self._extra_by_id.values())
         wanted = [token if isinstance(token, ExtraToken) else ExtraToken(0, token, "added") for token in added]
         wanted = [ExtraToken(0, token, "special") for token in special] + wanted
-        if self.n_vocab + len(wanted) + at_least_zero("reserved", reserved) > MAX_ID:
+        if self.n_vocab + len(wanted) + reserved > MAX_ID:
             raise SubwordValueError(f"{len(wanted) + reserved} more tokens would go beyond the largest id, {MAX_ID}")
         number = 0
         for _ in range(reserved):
@@ -432,12 +473,10 @@ class Tokenizer:
             number += 1
         extra = list(self._spec.extra)
         for id, token in enumerate(wanted, self.n_vocab):
-            check_content(token.content)
             if token.content in taken:
                 raise SubwordValueError(f"the token {token.content!r} is there already, or given twice")
             taken.add(token.content)
-            flags = {name: getattr(token, name) for name in ("kind", "single_word", "lstrip", "rstrip", "normalized")}
-            extra.append(ExtraToken(id, token.content, **flags))
+            extra.append(replace(token, id=id))
         stages = self._spec.stages
         if extra and MatchTokens() not in stages:
             stages = (MatchTokens(), *stages)
@@ -450,8 +489,9 @@ class Tokenizer:
 
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
-            format: `"native"`, `"tokenizer.json"`, `"subword-nmt"` or `"clip"`; by default what the name says
-                (`.subword`, `.json`, `.codes`, `.txt.gz`).
+            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
+                `"subword-nmt"` or `"clip"`; by default what the name says (`.subword`, `.json`, `.tiktoken`, `.codes`,
+                `.txt.gz`).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).
@@ -459,7 +499,7 @@ class Tokenizer:
         """
         from . import formats
 
-        return formats.save(self._spec, path, format)
+        return formats.save(self._spec, path, format if format is None else string("format", format))
 
     # ======================== as a value ========================
 
@@ -474,22 +514,23 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         model = type(self._spec.model).__name__
-        specials = len(self.special_tokens)
+        specials = len(self._specials)
         return f"<Tokenizer: {model}, {len(self.vocab):,} entries, {specials} special, {self.fingerprint[:12]}>"
 
-    def _policy(self, allowed: Names, disallowed: Names) -> Any:
-        if allowed is NONE and isinstance(disallowed, str) and disallowed == "all":
-            return self._engine.default_policy
-        specials = self.special_tokens.keys()
-        taken = names_of("allowed_special", allowed, specials)
-        refused = names_of("disallowed_special", disallowed, specials - taken)
-        key = (taken, refused)
+    def _how(self, allowed: Names, disallowed: Names, add_special_tokens: bool) -> tuple[Any, bool]:
+        """What a call does with special tokens, as the engine takes it: the policy, and whether to add the template."""
+        if allowed is NONE and disallowed is ALL and add_special_tokens is False:
+            return self._default
+        add = flag("add_special_tokens", add_special_tokens)
+        key = hashable("allowed_special", allowed), hashable("disallowed_special", disallowed)
         policy = self._policies.get(key)
         if policy is None:
+            taken = names_of("allowed_special", key[0], self._specials.keys())
+            refused = names_of("disallowed_special", key[1], self._specials.keys() - taken)
             if len(self._policies) >= 64:
                 self._policies.clear()
             policy = self._policies[key] = self._engine.policy(sorted(taken), sorted(refused))
-        return policy
+        return policy, add
 
 
 class Chunk(NamedTuple):
@@ -508,9 +549,11 @@ class StreamDecoder:
     """
 
     def __init__(self, tokenizer: Tokenizer, errors: str = "replace", skip_special_tokens: bool = False) -> None:
+        if not isinstance(tokenizer, Tokenizer):
+            raise SubwordValueError(f"a StreamDecoder is made of a Tokenizer, not of {type(tokenizer).__name__}")
         check_errors(errors)
         self._tokenizer = tokenizer
-        self._skip = skip_special_tokens
+        self._skip = flag("skip_special_tokens", skip_special_tokens)
         self._utf8 = codecs.getincrementaldecoder("utf-8")(errors)
         self._errors = errors
         self._tail: list[int] = []  # the last ids, which may get a space behind them when more come
@@ -549,8 +592,9 @@ class _VocabView(Mapping[bytes, int]):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        ids = tokenizer.spec.model.vocab.ids
-        self._extra = [token for token in tokenizer.spec.extra if not np.isin(token.id, ids, assume_unique=True)]
+        extra = tokenizer.spec.extra
+        own = np.isin([token.id for token in extra], tokenizer.spec.model.vocab.ids, invert=True)
+        self._extra = [token for token, is_own in zip(extra, own.tolist(), strict=True) if is_own]
 
     def __getitem__(self, token: bytes) -> int:
         if not isinstance(token, bytes):
@@ -575,52 +619,23 @@ def _rebuild(spec: Spec, engine: Literal["core", "reference"]) -> Tokenizer:
 # ======================== arguments ========================
 
 
-def thread_count(threads: int | None) -> int:
-    """`threads`, or the cores this process may use."""
-    if threads is None:
-        affinity: Callable[[int], Sequence[int]] | None = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise SubwordValueError(f"threads must be an integer from 1 to 1024, or None for all cores; not {threads!r}")
-    return threads
-
-
-def at_least_zero(name: str, value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 <= value.__index__() < 2**63:
-        raise SubwordValueError(f"{name} must be an integer of at least 0, not {value!r}")
-    return value.__index__()
-
-
-def list_of(name: str, value: Any) -> list[Any]:
-    """The items of a list, which one string is not."""
-    if isinstance(value, (str, bytes)):
-        raise SubwordValueError(f"{name} must be a list, not one string: put it into a list, [{value!r}]")
-    try:
-        return list(value)
-    except TypeError:
-        raise SubwordValueError(f"{name} must be a list, not {type(value).__name__}") from None
-
-
-def names_of(name: str, value: Any, everything: Collection[str]) -> frozenset[str]:
+def names_of(name: str, value: str | frozenset[Any], everything: Collection[str]) -> frozenset[str]:
     """The names that a policy argument means: `everything` for `"all"`."""
     if isinstance(value, str):
         if value == "all":
             return frozenset(everything)
         raise SubwordValueError(f'{name} must be "all" or a set of tokens, not {value!r}: write {{{value!r}}}')
-    names = list_of(name, value)
-    for token in names:
-        check_content(token)
-    return frozenset(names)
+    return frozenset(map(token_content, value))
 
 
-def check_content(content: str) -> None:
-    """Refuse what cannot be the content of an extra token."""
-    if not isinstance(content, str) or not content:
-        raise SubwordValueError(f"a token must be a string of at least one character, not {content!r}")
+def hashable(name: str, value: Any) -> str | frozenset[Any]:
+    """A policy argument as the key of what was made of it, not checked yet."""
+    if isinstance(value, (str, frozenset)):
+        return value
     try:
-        content.encode()
-    except UnicodeEncodeError:
-        raise SubwordValueError(f"the token {content!r} holds a lone surrogate, which no text can spell") from None
+        return frozenset(list_of(name, value))
+    except TypeError:
+        raise SubwordValueError(f"{name} must hold strings, not lists or the like: {value!r}") from None
 
 
 def check_errors(errors: str) -> None:
@@ -642,7 +657,3 @@ def decode_utf8(data: bytes, errors: str) -> str:
             f"the ids are not well-formed UTF-8 at byte {error.start} of the text ({error.reason}); pass "
             'errors="replace", or use decode_bytes'
         ) from error
-
-
-def slice_of(text: Any, start: int, end: int) -> Any:
-    return text[start:end] if isinstance(text, str) else memoryview(text).tobytes()[start:end]

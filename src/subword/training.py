@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -11,18 +12,56 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from . import _core, corpus, patterns
+from .arguments import choice, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .engine import extra_rows, stage_rows
-from .errors import SubwordValueError, SubwordWarning
-from .spec import BPE, MAX_ID, Decode, ExtraToken, MatchTokens, Normalize, Packed, Spec, Split, Stage, Template, Vocab
-from .tokenizer import Text, Tokenizer, check_content, list_of, thread_count
+from .errors import SubwordValueError, warn
+from .spec import (
+    BPE,
+    MAX_ID,
+    Decode,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    Packed,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+    Template,
+    Vocab,
+)
+from .special import LLAMA3_TOKENS
+from .tokenizer import Text, Tokenizer
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "gpt2": {
+        "vocab_size": 50_257,
+        "pattern": "gpt2",
+        "special_tokens": ("<|endoftext|>",),
+        "byte_order": "gpt2",
+    },
+    "llama3": {
+        "vocab_size": 128_256,
+        "pattern": "llama3",
+        "special_tokens": LLAMA3_TOKENS,
+        "bos_token": "<|begin_of_text|>",
+    },
+}
+"""Arguments of `train` for a tokenizer in the style of a known one: `train(texts, **PRESETS["llama3"])`.
+
+`llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
+"""
+
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
+
+DIGITS = ("pattern", *patterns.DIGITS)
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
@@ -41,7 +80,8 @@ def train(
     files: Iterable[str | os.PathLike[str]] | None = None,
     vocab_size: int,
     algorithm: Literal["bpe"] = "bpe",
-    pattern: str = "o200k",
+    pattern: str | SplitRegex = "o200k",
+    digits: Literal["pattern", "one", "three-left", "three-right"] = "pattern",
     special_tokens: Iterable[str] = (),
     bos_token: str | None = None,
     eos_token: str | None = None,
@@ -67,7 +107,10 @@ def train(
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
             tokens included.
-        pattern: a row of `subword.patterns.PATTERNS`.
+        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`.
+        digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
+            makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
+            right, so that place values line up (`1|234|567`).
         special_tokens: these get the last ids, in their order.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
@@ -94,24 +137,32 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    _check_choice("algorithm", algorithm, ("bpe",))
-    _check_choice("tie_rule", tie_rule, TIE_RULES)
-    _check_choice("byte_order", byte_order, tuple(BYTE_ORDERS))
-    _check_choice("normalization", normalization, (None, *NORMALIZATIONS))
-    _check_choice("unit", unit, ("byte", "character"))
-    drops = patterns.get_pattern(pattern).drops
+    choice("algorithm", algorithm, ("bpe",))
+    choice("digits", digits, DIGITS)
+    choice("unit", unit, ("byte", "character"))
+    choice("tie_rule", tie_rule, TIE_RULES)
+    choice("byte_order", byte_order, tuple(BYTE_ORDERS))
+    if normalization is not None:
+        choice("normalization", normalization, NORMALIZATIONS)
+    splitting = _splitting(pattern, digits)
     _check_marker(end_of_word, unit)
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
+    string("field", field)
+    vocab_size = integer("vocab_size", vocab_size)
     _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     threads = thread_count(threads)
+    if progress is not None and not callable(progress):
+        raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
 
     stages: list[Stage] = [MatchTokens()] if specials else []
     if normalization is not None:
         stages.append(Normalize(normalization))
-    stages.append(Split(pattern))
+    stages += splitting
     counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
-    for batch in _batches(_texts(texts, files, field, specials, whole=pattern == "none" or normalization is not None)):
+    # Where a long text may be cut is known of the rows of `PATTERNS` alone.
+    whole = isinstance(pattern, SplitRegex) or pattern == "none" or normalization is not None
+    for batch in _batches(_texts(texts, files, field, specials, whole)):
         counter.feed(batch, threads)
         if progress:
             progress("count", counter.text_bytes, None)
@@ -144,7 +195,8 @@ def train(
         "bytes": counter.text_bytes,
         "pieces": counter.total,
         "distinct_pieces": counter.distinct,
-        "pattern": pattern,
+        "pattern": pattern.regex if isinstance(pattern, SplitRegex) else pattern,
+        "digits": digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }
@@ -155,15 +207,27 @@ def train(
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
         # Where pieces keep the white space around them, the marker stands for none.
+        drops = not isinstance(pattern, SplitRegex) and patterns.get_pattern(pattern).drops
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
-        warnings.warn(
+        warn(
             f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
-            f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer",
-            SubwordWarning,
-            stacklevel=2,
+            f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(spec)
+
+
+def _splitting(pattern: str | SplitRegex, digits: str) -> list[Stage]:
+    """The stages that cut text into pieces. One way of splitting is always the same stages: it has one fingerprint."""
+    stages: list[Stage] = [Digits(digits)] if digits != "pattern" else []  # type: ignore[arg-type]
+    if isinstance(pattern, SplitRegex):
+        return [*stages, pattern]
+    row = patterns.get_pattern(pattern)
+    both = patterns.digits_and_rest(row)
+    if both is not None:
+        stages.append(Digits(both[0]))  # type: ignore[arg-type]
+        row = both[1]
+    return [*stages, Split((patterns.pattern_of(*row.steps) or row).name)]
 
 
 def _bpe_spec(
@@ -210,33 +274,23 @@ def _check_spelling(model: BPE, marker: bytes) -> None:
 
 
 def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
-    specials = list_of("special_tokens", tokens)
-    specials += [token for token in dict.fromkeys(named) if token is not None and token not in specials]
-    for token in specials:
-        check_content(token)
-    twice = {token for token in specials if specials.count(token) > 1}
-    if twice:
-        raise SubwordValueError(f"the special token {min(twice)!r} is given twice")
+    specials = [token_content(token) for token in list_of("special_tokens", tokens)]
+    roles = (token_content(token) for token in named if token is not None)
+    specials += [token for token in dict.fromkeys(roles) if token not in specials]
+    counts = Counter(specials)
+    if len(counts) < len(specials):
+        raise SubwordValueError(f"the special token {counts.most_common(1)[0][0]!r} is given twice")
     return specials
 
 
-def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
-    if value not in known:
-        raise SubwordValueError(f"unknown {name} {value!r}; choose one of {', '.join(map(repr, known))}")
-
-
 def _check_marker(end_of_word: str, unit: str) -> None:
-    if not isinstance(end_of_word, str):
-        raise SubwordValueError(f"end_of_word must be a string, not {end_of_word!r}")
-    if end_of_word:
-        check_content(end_of_word)
+    if string("end_of_word", end_of_word):
+        token_content(end_of_word)
         if unit != "character":
             raise SubwordValueError('end_of_word goes with unit="character"')
 
 
 def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
-    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
-        raise SubwordValueError(f"vocab_size must be an integer, not {vocab_size!r}")
     minimum = len(alphabet) + len(specials)
     if vocab_size < minimum:
         units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
@@ -263,7 +317,8 @@ def _texts(
     if isinstance(files, (str, os.PathLike)):
         raise SubwordValueError(f"files must be a list of paths, not one path: write [{str(files)!r}]")
     if files is not None:
-        return corpus.read_texts(corpus.find_files(files), field, uncuttable=specials, whole=whole)
+        found = corpus.find_files(list_of("files", files))
+        return corpus.read_texts(found, field, uncuttable=specials, whole=whole)
     assert texts is not None
     try:
         return iter(texts)
@@ -277,7 +332,7 @@ def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
     size = 0
     for text in texts:
         batch.append(text)
-        size += len(text) if hasattr(text, "__len__") else 0
+        size += 64 + operator.length_hint(text)  # an empty text takes room, too
         if size >= FEED_BYTES:
             yield batch
             batch, size = [], 0

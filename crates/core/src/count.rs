@@ -29,16 +29,19 @@ struct Row {
     start: usize,
     len: usize,
     count: u64,
-    /// The bytes of all texts before the first occurrence.
-    first: u64,
+    first: Place,
 }
+
+/// Where a piece stands: the bytes of all texts before its own, and the pieces before it there. (Not the byte where it
+/// starts: normalization makes several pieces of one character.)
+type Place = (u64, u64);
 
 impl Table {
     fn piece(&self, row: Row) -> &[u8] {
         &self.data[row.start..row.start + row.len]
     }
 
-    fn add(&mut self, piece: &[u8], count: u64, first: u64) -> Result<()> {
+    fn add(&mut self, piece: &[u8], count: u64, first: Place) -> Result<()> {
         let Self { index, data, rows } = self;
         let hash_code = hash(piece);
         let is = |at: u32| {
@@ -84,11 +87,16 @@ impl PieceCounter {
         let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
         let tables = self.tables.iter_mut().take(threads).collect();
         in_parallel(&sizes, tables, stop, |table: &mut &mut Table, range, stop| {
-            for (text, base) in texts[range.clone()].iter().zip(&firsts[range]) {
+            for (text, &base) in texts[range.clone()].iter().zip(&firsts[range]) {
+                if stop() {
+                    return Err(Error::interrupted());
+                }
+                let mut number = 0;
                 pipeline.run(text, policy, false, stop, |unit| match unit {
                     Unit::Extra { .. } => Ok(()),
                     Unit::Piece { segment, start, end } => {
-                        table.add(&segment.bytes[start..end], 1, base + segment.span(start, end).0 as u64)
+                        number += 1;
+                        table.add(&segment.bytes[start..end], 1, (base, number))
                     }
                 })?;
             }
@@ -106,7 +114,7 @@ impl PieceCounter {
         }
         let first = self.text_bytes;
         self.text_bytes += piece.len() as u64;
-        self.tables[0].add(piece, count, first)
+        self.tables[0].add(piece, count, (first, 0))
     }
 
     /// Adds the tables of all threads into one. Pieces come in the order in which they were met first.
@@ -127,7 +135,7 @@ impl PieceCounter {
         self.gather()?;
         let table = &self.tables[0];
         let mut rows = table.rows.clone();
-        rows.sort_unstable_by(|a, b| (a.first, table.piece(*a)).cmp(&(b.first, table.piece(*b))));
+        rows.sort_unstable_by_key(|row| row.first);
         Ok(rows.into_iter().map(|row| (table.piece(row), row.count)).collect())
     }
 

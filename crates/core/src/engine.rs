@@ -1,5 +1,7 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
+use std::collections::HashSet;
+
 use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
 use crate::error::{Error, Result};
@@ -95,6 +97,12 @@ impl Engine {
         [self.pipeline.plan(), self.bpe.plan()].concat()
     }
 
+    /// The ids that the last merge of each entry joins, in the order of the vocabulary; None where there is none.
+    pub fn last_merges(&self) -> Vec<Option<(u32, u32)>> {
+        let ids = |(left, right)| (self.bpe.vocab.id(left), self.bpe.vocab.id(right));
+        self.bpe.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
+    }
+
     /// No special token is taken from text; text that spells one is refused.
     pub fn default_policy(&self) -> Result<Policy> {
         self.pipeline.extras.policy(|_| false, self.pipeline.extras.specials())
@@ -107,8 +115,18 @@ impl Engine {
 
     /// A policy that takes the special tokens `allowed` from text and refuses the strings `disallowed`.
     pub fn policy(&self, allowed: &[String], disallowed: Vec<String>) -> Result<Policy> {
-        let is_allowed = |extra: &Extra| allowed.iter().any(|name| name.as_bytes() == extra.content);
+        let allowed: HashSet<&[u8]> = allowed.iter().map(String::as_bytes).collect();
+        let is_allowed = |extra: &Extra| allowed.contains(&*extra.content);
         self.pipeline.extras.policy(is_allowed, disallowed.into_iter().map(String::into_bytes).collect())
+    }
+
+    /// Refuses text that is too long, that holds a forbidden string, or that has bytes without an entry.
+    pub fn check_text(&self, text: &[u8], policy: &Policy) -> Result<()> {
+        if text.len() > MAX_TEXT {
+            return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
+        }
+        self.bpe.check(text)?;
+        policy.check(text)
     }
 
     // ======================== encoding ========================
@@ -122,7 +140,7 @@ impl Engine {
         stop: Stop<'_>,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
@@ -158,7 +176,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Spans> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let mut spans = Spans::default();
         let mut tokens = Vec::new();
         if add_special_tokens {
@@ -195,7 +213,7 @@ impl Engine {
     }
 
     pub fn count(&self, text: &[u8], policy: &Policy, add_special_tokens: bool, stop: Stop<'_>) -> Result<usize> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let template = if add_special_tokens { self.template_len() } else { 0 };
         Ok(template + self.count_part(text, policy, false, stop)?)
     }
@@ -286,7 +304,7 @@ impl Engine {
 
     /// Byte spans of the pieces and of the extra tokens between them.
     pub fn split(&self, text: &[u8], policy: &Policy, stop: Stop<'_>) -> Result<Vec<(usize, usize)>> {
-        check_text(text, policy)?;
+        self.check_text(text, policy)?;
         let mut spans = Vec::new();
         self.pipeline.run(text, policy, false, stop, |unit| {
             spans.push(match unit {
@@ -348,7 +366,7 @@ impl Engine {
     }
 
     pub fn token_id(&self, token: &[u8]) -> Option<u32> {
-        let extra = self.pipeline.extras.tokens.iter().find(|extra| extra.content == token);
+        let extra = self.pipeline.extras.spelled(token);
         extra.map(|extra| extra.id).or_else(|| self.bpe.vocab.find(token).map(|token| self.bpe.vocab.id(token)))
     }
 
@@ -403,13 +421,6 @@ impl Engine {
         })?;
         Ok(parts.into_iter().flatten().collect())
     }
-}
-
-fn check_text(text: &[u8], policy: &Policy) -> Result<()> {
-    if text.len() > MAX_TEXT {
-        return Err(Error::value(format!("the text has {} bytes; the limit is {MAX_TEXT}: cut it", text.len())));
-    }
-    policy.check(text)
 }
 
 /// Character spans of byte spans in about their order: a span takes in every character it has a byte of.

@@ -1,6 +1,8 @@
 //! Extra tokens: the special and added tokens beside a model's entries, and what a call does with those in its text.
 
-use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::pipeline::Rewrite;
@@ -27,6 +29,9 @@ pub struct Extra {
 /// The extra tokens of a tokenizer.
 pub struct Extras {
     pub tokens: Vec<Extra>,
+    /// The indices of the tokens in the order of their contents.
+    by_content: Vec<usize>,
+    specials: OnceLock<Matcher>,
     /// What the tokenizer's stages do to text, for the tokens taken from normalized text.
     rewrites: Vec<Rewrite>,
 }
@@ -54,15 +59,22 @@ pub struct Found {
 
 impl Extras {
     pub fn new(tokens: Vec<Extra>, rewrites: Vec<Rewrite>) -> Result<Self> {
-        let mut contents: Vec<&[u8]> = tokens.iter().map(|token| &*token.content).collect();
-        contents.sort_unstable();
-        if let Some(twice) = contents.windows(2).find(|w| w[0] == w[1]) {
-            return Err(Error::format(format!("{} is an extra token twice", crate::vocab::show(twice[0]))));
+        let mut by_content: Vec<usize> = (0..tokens.len()).collect();
+        by_content.sort_unstable_by_key(|&i| &tokens[i].content);
+        if let Some(twice) = by_content.windows(2).find(|w| tokens[w[0]].content == tokens[w[1]].content) {
+            let content = &tokens[twice[0]].content;
+            return Err(Error::format(format!("{} is an extra token twice", crate::vocab::show(content))));
         }
         if let Some(empty) = tokens.iter().find(|token| token.content.is_empty()) {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
-        Ok(Self { tokens, rewrites })
+        Ok(Self { tokens, by_content, specials: OnceLock::new(), rewrites })
+    }
+
+    /// The token with this content.
+    pub fn spelled(&self, content: &[u8]) -> Option<&Extra> {
+        let at = self.by_content.binary_search_by(|&i| (*self.tokens[i].content).cmp(content)).ok()?;
+        Some(&self.tokens[self.by_content[at]])
     }
 
     /// Takes the special tokens that `allowed` says, and all added tokens; refuses text that holds one of `forbidden`.
@@ -91,10 +103,21 @@ impl Extras {
 
     /// Where `text` spells special tokens, whatever their flags: the leftmost first, and of these the longest.
     pub fn find_specials(&self, text: &[u8]) -> Result<Vec<Found>> {
+        let Matcher { automaton, tokens } = self.all_specials()?;
+        let hits = automaton.find_iter(text);
+        Ok(hits
+            .map(|hit| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() })
+            .collect())
+    }
+
+    /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
+    fn all_specials(&self) -> Result<&Matcher> {
+        if let Some(built) = self.specials.get() {
+            return Ok(built);
+        }
         let tokens: Vec<usize> = (0..self.tokens.len()).filter(|&i| self.tokens[i].kind == Kind::Special).collect();
         let automaton = build(tokens.iter().map(|&i| self.tokens[i].content.clone()))?;
-        let found = |hit: Match| Found { token: tokens[hit.pattern().as_usize()], start: hit.start(), end: hit.end() };
-        Ok(automaton.find_iter(text).map(found).collect())
+        Ok(self.specials.get_or_init(|| Matcher { automaton, tokens }))
     }
 
     /// The content as it stands in the text of the stage that takes it.

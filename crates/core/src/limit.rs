@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::extra::Policy;
 use crate::pipeline::Stop;
 use crate::split::Pattern;
-use crate::unicode::{char_len, class_at, class_before, LETTER, MARK, NUMBER, SPACE};
+use crate::unicode::{char_count, char_len, class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 
 /// Pieces up to this length are encoded anew for each place that is tried in them.
 const SHORT: usize = 256;
@@ -48,7 +48,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<(usize, usize)> {
-        policy.check(text)?;
+        self.check_text(text, policy)?;
         let room = self.room(n, add_special_tokens)?;
         let limit = Limit { engine: self, policy, stop, text };
         Ok(match side {
@@ -69,7 +69,7 @@ impl Engine {
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Vec<(usize, usize, usize)>> {
-        policy.check(text)?;
+        self.check_text(text, policy)?;
         if overlap >= max_tokens {
             return Err(Error::value(format!("overlap={overlap} must be smaller than max_tokens={max_tokens}")));
         }
@@ -92,7 +92,8 @@ impl Engine {
             }
             if count > room {
                 return Err(Error::value(format!(
-                    "max_tokens={max_tokens} is too small: the character at byte {start} alone takes {} tokens",
+                    "max_tokens={max_tokens} is too small: character {} alone takes {} tokens",
+                    char_count(&text[..start]),
                     count + template
                 )));
             }
@@ -252,7 +253,7 @@ struct Stretch<'a> {
     limit: &'a Limit<'a>,
     start: usize,
     end: usize,
-    pieces: Option<(&'static Pattern, Vec<(usize, usize)>)>,
+    pieces: Option<(&'a Pattern, Vec<(usize, usize)>)>,
 }
 
 impl<'a> Stretch<'a> {
@@ -263,7 +264,7 @@ impl<'a> Stretch<'a> {
             let (mut pieces, mut at) = (Vec::new(), start);
             while at < end {
                 let from = at;
-                at = (pattern.end)(&limit.text[..end], from);
+                at = pattern.end(&limit.text[..end], from);
                 pieces.push((from, at));
             }
             (pattern, pieces)
@@ -290,7 +291,7 @@ impl<'a> Stretch<'a> {
                 counts[at - self.start] = match &long {
                     Some(long) if at > from + EDGE && at + EDGE < to => long[at - from] + counts[to - self.start],
                     _ => {
-                        let end = (pattern.end)(text, at);
+                        let end = pattern.end(text, at);
                         tokens.clear();
                         self.limit.engine.bpe().encode(&text[at..end], &mut tokens);
                         tokens.len() as u32 + counts[end - self.start]
@@ -308,7 +309,7 @@ fn keeps_its_end(pattern: &Pattern, piece: &[u8]) -> bool {
     const KINDS: u8 = LETTER | NUMBER | SPACE | MARK;
     let mut at = char_len(piece, 0);
     let mut seen = None;
-    while at < piece.len() && pattern.splits {
+    while at < piece.len() && pattern.splits() {
         let (class, len) = class_at(piece, at);
         if class & MARK != 0 || *seen.get_or_insert(class & KINDS) != class & KINDS {
             return false;
@@ -354,7 +355,7 @@ impl<'a> PrefixCounts<'a> {
                 before.push(total);
                 if end - start > SHORT {
                     if let Some(counts) = bpe.prefix_counts(&text[start..end]) {
-                        let ends = pattern.prefix_ends.map(|ends| ends(text, start, end));
+                        let ends = pattern.prefix_ends(text, start, end);
                         long.push(LongPiece { start, end, before: total, counts, ends });
                     }
                 }

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
-use crate::split::{pattern, Pattern};
+use crate::split::digits::{Digits, Place};
+use crate::split::Pattern;
 use crate::unicode::check_version;
 
 /// A stage as `spec.py` describes it: its name and its settings.
@@ -14,8 +15,14 @@ pub type StageRow = Vec<String>;
 
 pub struct Pipeline {
     stages: Vec<Stage>,
-    splits: Vec<&'static Pattern>,
+    splits: Vec<Splitter>,
     pub extras: Extras,
+}
+
+/// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
+enum Splitter {
+    Digits(Digits),
+    Pattern(Pattern),
 }
 
 enum Stage {
@@ -144,7 +151,7 @@ impl Pipeline {
         let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && row.first() != Some(&"Split") {
+            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -160,13 +167,19 @@ impl Pipeline {
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
-                    splits.push(pattern(name)?);
+                    splits.push(Splitter::Pattern(Pattern::scanner(name)?));
                 }
+                ["SplitRegex", regex, syntax, allow_backtracking, version, drops] => {
+                    check_version(version)?;
+                    let pattern = Pattern::regex(regex, syntax, allow_backtracking == "true", drops == "true")?;
+                    splits.push(Splitter::Pattern(pattern));
+                }
+                ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
             }
         }
         if splits.is_empty() {
-            splits.push(pattern("none")?);
+            splits.push(Splitter::Pattern(Pattern::scanner("none")?));
         }
         Ok(Self { stages, splits, extras: Extras::new(extras, rewrites)? })
     }
@@ -186,8 +199,15 @@ impl Pipeline {
             }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
-        let split = |pattern: &&Pattern| {
-            row("split", format!("scanner {}", pattern.name), "a forward scan that equals the regular expression")
+        let split = |splitter: &Splitter| match splitter {
+            Splitter::Digits(digits) => {
+                let (how, why) = digits.plan();
+                row("digits", how, why)
+            }
+            Splitter::Pattern(pattern) => {
+                let (how, why) = pattern.plan();
+                row("split", how, &why)
+            }
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
     }
@@ -267,7 +287,7 @@ impl Pipeline {
     }
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [pattern] = self.splits[..] {
+        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
             return pattern.split(&segment.bytes, visit);
         }
         split_again(&self.splits, &segment.bytes, 0, visit)
@@ -281,10 +301,22 @@ impl Pipeline {
         self.stages.iter().all(unchanged) && self.splits_at(text, at) && !policy.covers(text, at)
     }
 
-    /// Whether the first pattern has a boundary at `at`. The others see no more than its pieces.
+    /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
+    /// sides as they cut the whole.
     fn splits_at(&self, text: &[u8], at: usize) -> bool {
-        let first = self.splits.iter().find(|pattern| pattern.splits);
-        first.is_some_and(|pattern| (pattern.cut)(text, at))
+        for splitter in &self.splits {
+            match splitter {
+                Splitter::Digits(digits) => match digits.place(text, at) {
+                    Place::Boundary => return true,
+                    Place::InRun => return false,
+                    Place::Outside => {}
+                },
+                Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
+                Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
+                Splitter::Pattern(_) => {}
+            }
+        }
+        false
     }
 
     /// Whether `is_cut` may be relied on: extra tokens that look at what stands beside them, or that are taken from
@@ -294,24 +326,30 @@ impl Pipeline {
         self.extras.are_plain() && !rewritten.any(|stage| matches!(stage, Stage::Match { .. }))
     }
 
-    /// The pattern, where pieces are stretches of the original text cut by just one, and cover it.
-    pub fn only_pattern(&self) -> Option<&'static Pattern> {
+    /// The scanner, where pieces are stretches of the original text cut by just that.
+    pub fn only_pattern(&self) -> Option<&Pattern> {
         match (&self.stages[..], &self.splits[..]) {
-            ([] | [Stage::Match { normalized: false }], [pattern]) if pattern.is_dropped.is_none() => Some(pattern),
+            ([] | [Stage::Match { normalized: false }], [Splitter::Pattern(pattern)]) if pattern.is_scanner() => {
+                Some(pattern)
+            }
             _ => None,
         }
     }
 }
 
-/// Splits by the first pattern, and each piece again with the others.
+/// Splits by the first splitter, and each piece again with the others.
 fn split_again(
-    patterns: &[&Pattern],
+    splitters: &[Splitter],
     bytes: &[u8],
     base: usize,
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let Some((pattern, rest)) = patterns.split_first() else { return visit(base, base + bytes.len()) };
-    pattern.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
+    let Some((splitter, rest)) = splitters.split_first() else { return visit(base, base + bytes.len()) };
+    let again = |from: usize, to: usize| split_again(rest, &bytes[from..to], base + from, visit);
+    match splitter {
+        Splitter::Digits(digits) => digits.split(bytes, again),
+        Splitter::Pattern(pattern) => pattern.split(bytes, again),
+    }
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

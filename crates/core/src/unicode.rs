@@ -39,6 +39,79 @@ pub fn is_in(name: &str, c: char) -> bool {
     })
 }
 
+/// The numbers, in a Unicode version that may be newer than that of the class tables.
+pub fn numbers(version: &str) -> Result<Vec<(u32, u32)>> {
+    Ok([ranges("N", VERSION)?, newer_numbers(version)?].concat())
+}
+
+/// The numbers that a Unicode version has beyond the class tables. HF's `Digits` asks the Rust library what a number
+/// is (`char::is_numeric`), and that knows Unicode 17.
+pub fn newer_numbers(version: &str) -> Result<&'static [(u32, u32)]> {
+    match version {
+        VERSION => Ok(&[]),
+        "17.0" => Ok(&[(0x11de0, 0x11de9), (0x16ff4, 0x16ff6)]),
+        _ => Err(Error::value(format!(
+            "no class tables for Unicode {version:?}; there are tables for {VERSION} and, of numbers, for 17.0"
+        ))),
+    }
+}
+
+/// The ranges of a class by any spelling of its name: case, spaces, `_` and `-` do not count, and a category may have
+/// its long name.
+pub fn ranges_by_any_name(name: &str) -> Option<&'static [(u32, u32)]> {
+    let loose = |name: &str| name.replace([' ', '_', '-'], "").to_ascii_lowercase();
+    let wanted = loose(name);
+    let long = LONG_NAMES.iter().find(|(long, _)| *long == wanted).map(|&(_, short)| short);
+    let found = tables::CLASSES.iter().find(|(known, _)| long.map_or(loose(known) == wanted, |short| short == *known));
+    found.filter(|(name, _)| *name != "Word").map(|(_, ranges)| *ranges)
+}
+
+const LONG_NAMES: &[(&str, &str)] = &[
+    ("letter", "L"),
+    ("casedletter", "LC"),
+    ("uppercaseletter", "Lu"),
+    ("lowercaseletter", "Ll"),
+    ("titlecaseletter", "Lt"),
+    ("modifierletter", "Lm"),
+    ("otherletter", "Lo"),
+    ("mark", "M"),
+    ("nonspacingmark", "Mn"),
+    ("spacingmark", "Mc"),
+    ("enclosingmark", "Me"),
+    ("number", "N"),
+    ("decimalnumber", "Nd"),
+    ("letternumber", "Nl"),
+    ("othernumber", "No"),
+    ("punctuation", "P"),
+    ("connectorpunctuation", "Pc"),
+    ("dashpunctuation", "Pd"),
+    ("openpunctuation", "Ps"),
+    ("closepunctuation", "Pe"),
+    ("initialpunctuation", "Pi"),
+    ("finalpunctuation", "Pf"),
+    ("otherpunctuation", "Po"),
+    ("symbol", "S"),
+    ("mathsymbol", "Sm"),
+    ("currencysymbol", "Sc"),
+    ("modifiersymbol", "Sk"),
+    ("othersymbol", "So"),
+    ("separator", "Z"),
+    ("spaceseparator", "Zs"),
+    ("lineseparator", "Zl"),
+    ("paragraphseparator", "Zp"),
+    ("other", "C"),
+    ("control", "Cc"),
+    ("format", "Cf"),
+    ("privateuse", "Co"),
+    ("unassigned", "Cn"),
+];
+
+/// The characters that are the same as those of a range of code points, but for their case (simple folding).
+pub fn other_cases(first: u32, last: u32) -> impl Iterator<Item = u32> {
+    let from = tables::CASES.partition_point(|pair| pair.0 < first);
+    tables::CASES[from..].iter().take_while(move |pair| pair.0 <= last).map(|pair| pair.1)
+}
+
 pub fn check_version(version: &str) -> Result<()> {
     if version == VERSION {
         return Ok(());
@@ -67,6 +140,15 @@ pub fn class_at(text: &[u8], pos: usize) -> (u8, usize) {
         None => (0, 1),
     }
 }
+
+/// The code point at `pos`, which must be inside `text`, and its length in bytes; `ILL_FORMED` for an ill-formed byte.
+#[inline]
+pub fn char_at(text: &[u8], pos: usize) -> (u32, usize) {
+    decode(&text[pos..]).unwrap_or((ILL_FORMED, 1))
+}
+
+/// Stands for an ill-formed byte: one more than the last code point.
+pub const ILL_FORMED: u32 = 0x11_0000;
 
 /// Length in bytes of the character at `pos`: 1 for an ill-formed byte.
 #[inline]

@@ -15,8 +15,12 @@ pub struct Vocab {
     table: IndexTable,
 }
 
-/// Shows bytes to a user: as text where they are text, with escapes elsewhere.
+/// Shows bytes to a user: as text where they are text, with escapes elsewhere; of very many only the start.
 pub fn show(bytes: &[u8]) -> String {
+    const MOST: usize = 64;
+    if bytes.len() > MOST {
+        return format!("{}… ({} bytes)", show(&bytes[..MOST / 2]), bytes.len());
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) => format!("{text:?}"),
         Err(_) => format!("b\"{}\"", bytes.escape_ascii()),

@@ -1,8 +1,9 @@
 //! The one place where an error of the core becomes a Python exception, and where no panic gets through.
 
-use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -42,18 +43,22 @@ pub fn raise(class: &str, message: String) -> PyErr {
     })
 }
 
-/// How often Python is asked for pending signals.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+/// How often Python is asked for pending signals, in milliseconds.
+const ASK_EVERY: u64 = 50;
 
 /// Runs `work` without the GIL. It may ask the `Stop` it is given whether Ctrl-C was pressed; what a signal handler
 /// raised is raised. A panic becomes an `InternalError`.
 pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stop<'_>) -> Result<T> + Send) -> PyResult<T> {
     let outcome = py.detach(|| {
-        let asker =
-            Asker { last: Cell::new(Instant::now()), raised: Cell::new(None), thread: std::thread::current().id() };
+        let asker = Asker {
+            began: Instant::now(),
+            next: AtomicU64::new(ASK_EVERY),
+            raised: Mutex::new(None),
+            thread: std::thread::current().id(),
+        };
         let stop = || asker.stop();
         let result = catch_unwind(AssertUnwindSafe(|| work(&stop)));
-        (result, asker.raised.take())
+        (result, asker.raised.into_inner().ok().flatten())
     });
     match outcome {
         (_, Some(raised)) => Err(raised),
@@ -68,24 +73,26 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stop<'_>) -> Res
 
 /// Asks Python for signals, on the calling thread only and not too often.
 struct Asker {
-    last: Cell<Instant>,
-    raised: Cell<Option<PyErr>>,
+    began: Instant,
+    /// When to ask again, in milliseconds after `began`.
+    next: AtomicU64,
+    raised: Mutex<Option<PyErr>>,
     thread: std::thread::ThreadId,
 }
 
-// `Stop` is shared with worker threads by type, but only the calling thread touches the cells: see `stop`.
-unsafe impl Sync for Asker {}
-
 impl Asker {
     fn stop(&self) -> bool {
-        if std::thread::current().id() != self.thread || self.last.get().elapsed() < ASK_EVERY {
+        let now = self.began.elapsed().as_millis() as u64;
+        if now < self.next.load(Ordering::Relaxed) || std::thread::current().id() != self.thread {
             return false;
         }
-        self.last.set(Instant::now());
+        self.next.store(now + ASK_EVERY, Ordering::Relaxed);
         match Python::attach(|py| py.check_signals()) {
             Ok(()) => false,
             Err(error) => {
-                self.raised.set(Some(error));
+                if let Ok(mut raised) = self.raised.lock() {
+                    *raised = Some(error);
+                }
                 true
             }
         }

@@ -15,6 +15,7 @@ use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::Priority;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
+use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
 use text::{ids_of, Text, Texts};
 
@@ -36,7 +37,11 @@ fn extras(rows: Vec<ExtraRow>) -> PyResult<Vec<Extra>> {
 
 #[pyfunction]
 fn unicode_ranges(name: &str, unicode: &str) -> PyResult<Vec<(u32, u32)>> {
-    core::unicode::ranges(name, unicode).map(<[_]>::to_vec).checked()
+    match name {
+        "N" => core::unicode::numbers(unicode),
+        _ => core::unicode::ranges(name, unicode).map(<[_]>::to_vec),
+    }
+    .checked()
 }
 
 #[pyfunction]
@@ -47,6 +52,17 @@ fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
 #[pyfunction]
 fn lowercase(text: &str, final_sigma: bool, unicode: &str) -> PyResult<String> {
     core::lowercase::Lowercase::new(final_sigma, unicode).map(|lowercase| lowercase.apply(text)).checked()
+}
+
+#[pyfunction]
+fn regex_covers(regex: &str, syntax: &str, allow_backtracking: bool) -> PyResult<bool> {
+    let regex = Syntax::new(syntax).and_then(|syntax| Regex::new(regex, syntax, allow_backtracking)).checked()?;
+    Ok(regex.covers())
+}
+
+#[pyfunction]
+fn same_in_both_syntaxes(regex: &str) -> PyResult<bool> {
+    Ok(Regex::same((regex, Syntax::Tiktoken), (regex, Syntax::Oniguruma)).unwrap_or(false))
 }
 
 #[pyclass(frozen, module = "subword._core")]
@@ -115,6 +131,13 @@ impl Engine {
 
     fn plan(&self) -> Vec<(String, String, String)> {
         self.engine.plan()
+    }
+
+    fn last_merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let pairs = interruptible(py, |_| Ok(self.engine.last_merges()))?;
+        let len = pairs.len();
+        let ids = |pair: Option<(u32, u32)>| pair.map_or([-1, -1], |(left, right)| [left.into(), right.into()]);
+        pairs.into_iter().flat_map(ids).collect::<Vec<i64>>().into_pyarray(py).reshape([len, 2])
     }
 
     fn policy(&self, allowed: Vec<String>, disallowed: Vec<String>) -> PyResult<Policy> {
@@ -256,7 +279,7 @@ impl Engine {
         ids: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let ids = ids_of(ids)?;
+        let ids = ids_of(ids, None)?;
         let bytes = interruptible(py, |_| self.engine.decode(&ids, skip_special_tokens))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -268,13 +291,14 @@ impl Engine {
         skip_special_tokens: bool,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let batch = batch.iter().map(ids_of).collect::<PyResult<Vec<_>>>()?;
+        let batch = batch.iter().zip(0..).map(|(ids, item)| ids_of(ids, Some(item)));
+        let batch = batch.collect::<PyResult<Vec<_>>>()?;
         let decoded = interruptible(py, |stop| self.engine.decode_batch(&batch, skip_special_tokens, threads, stop))?;
         Ok(decoded.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let id = text::id_of(id, None)?;
+        let id = text::id_of(id)?;
         Ok(PyBytes::new(py, &self.engine.token_bytes(id).checked()?))
     }
 
@@ -323,7 +347,9 @@ impl PieceCounter {
         core::count::PieceCounter::new(&stages, extras(extra)?).checked().map(Self)
     }
 
-    fn feed(&mut self, py: Python<'_>, texts: Texts<'_>, threads: usize) -> PyResult<()> {
+    fn feed(&mut self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: usize) -> PyResult<()> {
+        let fed = self.0.texts;
+        let texts = Texts::read(texts, |number| format!("text {}: ", fed + number))?;
         let bytes = texts.bytes();
         let counter = &mut self.0;
         interruptible(py, |stop| counter.feed(&bytes, threads, stop))
@@ -439,7 +465,10 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{lowercase, normalize, unicode_ranges, Engine, PieceCounter, Policy};
+    use super::{
+        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, unicode_ranges, Engine,
+        PieceCounter, Policy,
+    };
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

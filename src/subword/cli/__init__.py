@@ -19,14 +19,16 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from .common import UsageError, one_line
+from .convert import convert
 from .count import count
 from .decode import decode
 from .encode import encode
 from .info import info
 from .show import show
 from .train import train
+from .vocab import vocab
 
-COMMANDS = {command.__name__: command for command in (train, encode, decode, count, show, info)}
+COMMANDS = {command.__name__: command for command in (train, encode, decode, count, show, info, vocab, convert)}
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -67,6 +69,7 @@ def overview(
       subword train corpus/ --vocab-size 32k --out tokenizer.json
       subword info tokenizer.json
       subword show tokenizer.json "How is this cut?"
+      subword vocab tokenizer.json --contains cut
       subword count tokenizer.json book.txt
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt

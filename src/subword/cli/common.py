@@ -46,7 +46,9 @@ def one_of(*names: str) -> Callable[[str], Any]:
 
 StdinFormat: TypeAlias = Literal["text", "jsonl"]
 
-TokenizerArg = Annotated[str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file.", show_default=False)]
+TokenizerArg = Annotated[
+    str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file or known name.", show_default=False)
+]
 FilesArg = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders, globs, -.", show_default=False)
 ]
@@ -244,14 +246,17 @@ def print_json(value: Any) -> None:
 
 
 def print_tsv(*cells: object) -> None:
-    print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+    line = "\t".join(map(str, cells))
+    if line.count("\t") >= len(cells) or "\n" in line:
+        line = "\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells)
+    print(line)
 
 
-def check_out(path: Path, force: bool) -> None:
+def check_out(path: Path, force: bool, folder: bool = False) -> None:
     """Refuse an output file that could not be written at the end of the work, before it begins."""
     if not path.parent.is_dir():
         raise SubwordValueError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_dir() if folder else path.is_file()):
         raise SubwordValueError(f"{path}: not a file that can be replaced")
     if path.exists() and not force:
         raise SubwordValueError(f"{path} exists; --force replaces it")
@@ -278,7 +283,12 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 Report: TypeAlias = Callable[[str, int, "int | None"], None]
 
-STAGES = {"count": ("counting", True), "learn": ("learning merges", False), "encode": ("encoding", True)}
+STAGES = {
+    "count": ("counting", True),
+    "learn": ("learning merges", False),
+    "encode": ("encoding", True),
+    "compare": ("comparing", True),
+}
 """What the stages of long work are called, and whether they count bytes."""
 
 

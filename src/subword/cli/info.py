@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
-from ..spec import Split
+from ..spec import MatchTokens, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
 
@@ -17,18 +24,30 @@ LONGEST = 12
 MOST = 20
 
 
-def info(tokenizer: common.TokenizerArg, json: common.JsonOpt = False) -> None:
+def info(
+    tokenizer: common.TokenizerArg,
+    files: Annotated[
+        bool, typer.Option("--files", help="Instead, which part of the file holds what, and what it cannot hold.")
+    ] = False,
+    json: common.JsonOpt = False,
+) -> None:
     """Describe a tokenizer.
 
-    Its model and vocabulary, special tokens, stages from text to ids, and how it is run here and why. --json has the
-    same and more.
+    Its model and vocabulary, special tokens, stages from text to ids, and how it is run here and why; or, with --files,
+    where in its file each of these stands. --json has the same and more.
 
     \b
     Examples:
       subword info tokenizer.json
+      subword info tokenizer.json --files
       subword info tokenizer.json --json | jq .special_tokens
     """
-    card = describe(load(tokenizer))
+    tok = load(tokenizer)
+    if files:
+        layout = describe_files(tokenizer, tok)
+        common.print_json(layout) if json else _render_files(layout)
+        return
+    card = describe(tok)
     common.print_json(card) if json else _render(card)
 
 
@@ -48,7 +67,7 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
         "stages": outline["stages"],
         "template": outline["template"],
         "roles": dict(spec.roles),
-        "pattern": {stage.pattern: PATTERNS[stage.pattern].regex for stage in spec.stages if isinstance(stage, Split)},
+        "pattern": _patterns(spec),
         "fingerprint": tok.fingerprint,
         "plan": [{"step": step, "how": how, "why": why} for step, how, why in tok.plan()],
         "training": tok.training,
@@ -58,16 +77,28 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
     }
 
 
+def _patterns(spec: Spec) -> dict[str, list[str]]:
+    """The expressions that cut text, by the name of their pattern; one of the user's own has none."""
+    found = {}
+    for stage in spec.stages:
+        if isinstance(stage, Split):
+            regex = PATTERNS[stage.pattern].regex
+            found[stage.pattern] = [regex] if isinstance(regex, str) else list(regex)
+        elif isinstance(stage, SplitRegex):
+            found[""] = [*found.get("", []), stage.regex]
+    return found
+
+
 def _render(card: dict[str, Any]) -> None:
     model, training = card["model"], card["training"]
     rows = [
-        ("model", model["type"] + f", by {model['priority']}" + (", ignore_merges" if model["ignore_merges"] else "")),
+        ("model", _model(model)),
         ("vocabulary", f"{card['vocab']:,} entries, {card['merges']:,} merges, n_vocab {card['n_vocab']:,}"),
         ("special tokens", _listed(card["special_tokens"].items())),
         ("other tokens", _listed(_other_tokens(card))),
         ("roles", "  ".join(f"{role} {id}" for role, id in card["roles"].items())),
         ("stages", "\n".join(_stage(row) for row in card["stages"])),
-        ("pattern", "\n".join(card["pattern"].values())),
+        ("pattern", "\n".join(regex for regexes in card["pattern"].values() for regex in regexes)),
         ("template", "  ".join(map(str, card["template"]["single"]))),
         ("longest", "\n".join(f"{row['id']} {row['shown']}" for row in card["longest"])),
         ("plan", "\n".join(f"{row['step']}: {row['how']} ({row['why']})" for row in card["plan"])),
@@ -75,6 +106,70 @@ def _render(card: dict[str, Any]) -> None:
         ("fingerprint", card["fingerprint"]),
     ]  # fmt: skip
     common.print_card([(name, value) for name, value in rows if value])
+
+
+def _model(model: dict[str, Any]) -> str:
+    over = f" over {model['unit']}s" if "unit" in model else ""
+    marker = f", end of word {model['end_of_word']}" if "end_of_word" in model else ""
+    return f"{model['type']}{over}, by {model['priority']}{marker}" + (
+        ", ignore_merges" if model["ignore_merges"] else ""
+    )
+
+
+def describe_files(path: str, tok: Tokenizer) -> dict[str, Any]:
+    """Where the file of a tokenizer holds what, as plain data."""
+    file, row = formats.recognise(path)
+    held = _held(tok)
+    return {
+        "file": str(file),
+        "format": row.name,
+        "bytes": file.stat().st_size,
+        "parts": [{"part": part, "where": row.parts[part], "here": held[part]} for part in formats.PARTS],
+        "cannot_hold": [part for part in formats.PARTS if row.parts[part] is None],
+        "limits": row.limits,
+    }
+
+
+def _held(tok: Tokenizer) -> dict[str, str]:
+    """What a tokenizer has of each part, in a few words."""
+    spec, model = tok.spec, tok.spec.model
+    kinds = Counter(token.kind for token in spec.extra)
+    splits = [stage.pattern for stage in spec.stages if isinstance(stage, Split)]
+    others = [type(stage).__name__ for stage in spec.stages if not isinstance(stage, (Split, MatchTokens))]
+    return {
+        "pieces": f"{len(model.vocab):,}",
+        "ids": f"up to {tok.n_vocab - 1:,}",
+        "merges": "by rank" if model.priority == "rank" else f"{len(model.merges):,}",
+        "pattern": ", ".join(splits),
+        "normalization": ", ".join(others),
+        "extra tokens": ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()),
+        "template": " ".join(map(str, spec.template.single)),
+        "roles": ", ".join(spec.roles),
+        "notes": ", ".join(spec.notes),
+    }
+
+
+def _render_files(layout: dict[str, Any]) -> None:
+    headings = ("part", "here", "where in the file")
+    rows = [(row["part"], row["here"] or "none", row["where"] or "no place for it") for row in layout["parts"]]
+    if not sys.stdout.isatty():
+        common.print_tsv(*headings)
+        for row in rows:
+            common.print_tsv(*row)
+        common.print_tsv("cannot hold", "", _cannot_hold(layout))
+        return
+    title = f"{layout['file']}: {layout['format']}, {layout['bytes']:,} bytes"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold", style="bold" if heading == "part" else "")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = common.console()
+    console.print(Text(title), table, Text(f"It cannot hold: {_cannot_hold(layout)}"))
+
+
+def _cannot_hold(layout: dict[str, Any]) -> str:
+    return "; ".join([*layout["cannot_hold"], layout["limits"]])
 
 
 def _listed(tokens: Iterable[tuple[str, int]]) -> str:

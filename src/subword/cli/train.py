@@ -13,6 +13,7 @@ from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
+from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
 from . import common
 
@@ -21,14 +22,20 @@ Normalization: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
 Unit: TypeAlias = Literal["byte", "character"]
 ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
+DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
+
 TIE_RULES = ", ".join(training.TIE_RULES)
 SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 
 def train(
+    ctx: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files, folders, globs, -.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", show_default=False, help="Where the tokenizer goes.")
+    ],
     vocab_size: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--vocab-size",
             "-v",
@@ -37,13 +44,32 @@ def train(
             show_default=False,
             help="Entries in all: bytes, merges and special tokens. 32000, 32_000 or 32k (k is 1,000).",
         ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", show_default=False, help="Where the tokenizer goes.")
-    ],
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            parser=common.one_of(*training.PRESETS),
+            help=f"Size, pattern and special tokens as in {' or '.join(training.PRESETS)}, where not given otherwise.",
+        ),
+    ] = None,
     pattern: Annotated[
         str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
     ] = "o200k",
+    digits: Annotated[
+        DigitGroups,
+        typer.Option(
+            "--digits",
+            metavar="NAME",
+            parser=common.one_of(*training.DIGITS),
+            help=f"How numbers are cut before the pattern: {', '.join(training.DIGITS)} (place values line up).",
+        ),
+    ] = "pattern",
+    regex: Annotated[
+        str | None,
+        typer.Option("--regex", metavar="REGEX", help="An expression of your own instead, in tiktoken's syntax."),
+    ] = None,
     special: Annotated[
         list[str] | None,
         typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
@@ -115,33 +141,49 @@ def train(
       subword train corpus/ --vocab-size 32k --out tokenizer.json
       subword train "data/*.jsonl.zst" --field content -v 50_000 -o tok.json
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
+      subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
+    if regex is not None and pattern != "o200k":
+        raise common.UsageError("give --pattern or --regex, not both")
     if pattern not in PATTERNS:
         raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)
+    arguments: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "pattern": pattern,
+        "digits": digits,
+        "special_tokens": special or (),
+        "bos_token": bos,
+        "eos_token": eos,
+        "pad_token": pad,
+        "normalization": normalization,
+        "unit": unit,
+        "end_of_word": end_of_word,
+        "tie_rule": tie_rule,
+        "byte_order": byte_order,
+    }
+    for name, value in training.PRESETS[preset].items() if preset else ():
+        option = {"special_tokens": "special", "bos_token": "bos"}.get(name, name)
+        source = ctx.get_parameter_source(option)
+        if source is None or source.name != "COMMANDLINE":
+            arguments[name] = value
+    if arguments["vocab_size"] is None:
+        raise common.UsageError("give --vocab-size, or a --preset that has one")
+    if regex is not None:
+        arguments["pattern"] = SplitRegex(regex)
     found = find_files(files)
-    specials = [token for token in [*(special or ()), bos, eos, pad] if token]
-    whole = pattern == "none" or normalization is not None
+    specials = [token for token in [*arguments["special_tokens"], bos, eos, pad] if token]
+    whole = regex is not None or arguments["pattern"] == "none" or normalization is not None
     started = time.perf_counter()
     with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
         tok = training.train(
             # not files=, for the progress in bytes on disk, whose total is known
             read_texts(found, field, tick, uncuttable=specials, whole=whole, stdin=stdin_format),
-            vocab_size=vocab_size,
-            pattern=pattern,
-            special_tokens=special or (),
-            bos_token=bos,
-            eos_token=eos,
-            pad_token=pad,
-            normalization=normalization,
-            unit=unit,
-            end_of_word=end_of_word,
-            tie_rule=tie_rule,
-            byte_order=byte_order,
+            **arguments,
             threads=threads,
             progress=_learning(report),
         )

@@ -14,14 +14,14 @@ import glob
 import gzip
 import os
 import sys
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from ..errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
+from ..arguments import path_of
+from ..errors import FormatError, SubwordOSError, SubwordValueError, warn
 
 STDIN = Path("-")
 """What stands for standard input in a list of files."""
@@ -53,7 +53,7 @@ def find_files(paths: Iterable[PathLike]) -> list[Path]:
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    return [file for path in paths for file in _expand(os.fspath(path))]
+    return [file for path in paths for file in _expand(path_of(path))]
 
 
 def size_on_disk(files: Iterable[Path]) -> int | None:
@@ -93,11 +93,7 @@ def _text_files(folder: str) -> list[Path]:
     binary = [path for path in files if path.suffix.lower() not in DECOMPRESSORS and _looks_binary(path)]
     if binary:
         shown = ", ".join(map(str, binary[:3])) + (" …" if len(binary) > 3 else "")
-        warnings.warn(
-            f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}",
-            SubwordWarning,
-            stacklevel=2,
-        )
+        warn(f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}")
     return [path for path in files if path not in set(binary)]
 
 

@@ -9,82 +9,223 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
-from ..spec import Spec
-from . import clip, native, subword_nmt, tokenizer_json
-from .files import MissingFileError, os_error, path_of, read_file, write_file
+from ..spec import Spec, Split, SplitRegex
+from ..tokenizer import Text, Tokenizer
+from . import clip, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from .bare import Input
+from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
+from .files import MissingFileError, os_error, read_file, write_file, write_files
+
+__all__ = [
+    "FORMATS",
+    "NOT_COMPARED",
+    "PARTS",
+    "Comparison",
+    "Conversion",
+    "Difference",
+    "DifferenceError",
+    "Format",
+    "compare",
+    "convert",
+    "load",
+    "read",
+    "recognise",
+    "save",
+]
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+
+HEAD_BYTES = 4096
+"""So much of a file is enough for `looks_like`."""
+
+
+PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", "template", "roles", "notes")
+"""What a tokenizer consists of, as far as files tell it apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """A kind of tokenizer file.
 
-    `looks_like` says whether bytes are of this kind, sound or damaged; `sign` is what it looks for, in words.
-    `read` takes the bytes and the name that errors call the file by.
+    Attributes:
+        suffixes: of file names by which `save` takes this format.
+        names: what such files are called in a folder, as patterns.
+        sign: what `looks_like` looks for, in words.
+        looks_like: whether the bytes of a file, or the first `HEAD_BYTES` of them, are of this kind, sound or damaged.
+        read: the spec that a file means.
+        write: the file that holds a spec; a format of several files gives their names with their bytes.
+        parts: where in the file each of `PARTS` is, or None where the format has no place for it.
+        limits: what else it cannot hold.
+        whole: it says all of a tokenizer. Others leave out the split pattern and the special tokens, and `load` takes
+            these as arguments; in a folder, a whole one goes first.
+        folder: it is a folder of files.
     """
 
     name: str
     suffixes: tuple[str, ...]
+    names: tuple[str, ...]
     sign: str
     looks_like: Callable[[bytes], bool]
-    read: Callable[[bytes, str], Spec]
-    write: Callable[[Spec], bytes]
+    read: Callable[[Input], Spec]
+    write: Callable[[Spec], bytes] | Callable[[Spec], dict[str, bytes]]
+    parts: Mapping[str, str | None]
+    limits: str
+    whole: bool = True
+    folder: bool = False
+
+
+def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
+    """`read` for files that leave nothing to say."""
+
+    def read_input(file: Input) -> Spec:
+        for name in ("pattern", "special_tokens"):
+            if getattr(file, name) is not None:
+                problem = f"this file says its split pattern and its special tokens itself; leave {name}= out"
+                raise SubwordValueError(f"{file.name}: {problem}")
+        return read(file.data, file.name)
+
+    return read_input
 
 
 FORMATS: tuple[Format, ...] = (
     Format(
         name="native",
         suffixes=(".subword",),
+        names=("*.subword",),
         sign="a first line 'subword tokenizer 1'",
         looks_like=native.looks_like,
-        read=native.read,
+        read=_whole(native.read),
         write=native.write,
+        parts=native.PARTS,
+        limits=native.LIMITS,
     ),
     Format(
-        name="tokenizer.json",
-        suffixes=(".json",),
-        sign="a JSON object",
-        looks_like=tokenizer_json.looks_like,
-        read=tokenizer_json.read,
-        write=tokenizer_json.write,
+        name="minbpe",
+        suffixes=(),
+        names=("*.model",),
+        sign="a first line 'minbpe v1'",
+        looks_like=minbpe.looks_like,
+        read=_whole(minbpe.read),
+        write=minbpe.write,
+        parts=minbpe.PARTS,
+        limits=minbpe.LIMITS,
     ),
     Format(
         name="subword-nmt",
         suffixes=(".codes",),
-        sign="a first line '#version: …' and tokens that end in </w>",
+        names=("*.codes",),
+        sign="a first line '#version: …' and tokens that end in </w>, without a vocabulary beside it",
         looks_like=subword_nmt.looks_like,
-        read=subword_nmt.read,
+        read=_whole(subword_nmt.read),
         write=subword_nmt.write,
+        parts=subword_nmt.PARTS,
+        limits=subword_nmt.LIMITS,
     ),
     Format(
         name="clip",
         suffixes=(".txt.gz",),
+        names=("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"),
         sign="a first line '\"bpe_simple_vocab_16e6.txt#version: …', compressed or not",
         looks_like=clip.looks_like,
-        read=clip.read,
+        read=_whole(clip.read),
         write=clip.write,
+        parts=clip.PARTS,
+        limits=clip.LIMITS,
+    ),
+    Format(
+        name="vocab+merges",
+        suffixes=(),
+        names=tuple(f"*{vocab}" for vocab, _ in vocab_merges.NAMES),
+        sign="a JSON object of tokens and numbers, or a first line '#version: …'",
+        looks_like=vocab_merges.looks_like,
+        read=vocab_merges.read,
+        write=vocab_merges.write,
+        parts=vocab_merges.PARTS,
+        limits=vocab_merges.LIMITS,
+        whole=False,
+        folder=True,
+    ),
+    Format(
+        name="tokenizer.json",
+        suffixes=(".json",),
+        names=("tokenizer.json",),
+        sign="any other JSON object",
+        looks_like=tokenizer_json.looks_like,
+        read=_whole(tokenizer_json.read),
+        write=tokenizer_json.write,
+        parts=tokenizer_json.PARTS,
+        limits=tokenizer_json.LIMITS,
+    ),
+    Format(
+        name="tiktoken",
+        suffixes=(".tiktoken",),
+        names=("*.tiktoken", "*.model"),
+        sign="a first line of base64, a space and a number",
+        looks_like=tiktoken.looks_like,
+        read=tiktoken.read,
+        write=tiktoken.write,
+        parts=tiktoken.PARTS,
+        limits=tiktoken.LIMITS,
+        whole=False,
     ),
 )
 
 
-def load(path: AnyPath) -> Spec:
-    """Read a tokenizer file, or the one in a folder. The content decides what format it is.
+def load(
+    path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Spec:
+    """Read a tokenizer file, the one in a folder, or a vocabulary that is known by name (`known.py`).
+
+    The content decides what format it is. A file or folder of that name goes before a known vocabulary.
+
+    Args:
+        pattern: the split pattern, for a file that does not say it.
+        special_tokens: the special tokens with their ids, likewise.
 
     Raises:
         SubwordOSError: the file cannot be read; it is a FileNotFoundError where nothing stands at `path`.
         FormatError: it is of no known format, damaged, or asks for something not supported.
+        SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
+    return _read(_input_of(path, pattern, special_tokens))
+
+
+def recognise(path: AnyPath) -> tuple[Path, Format]:
+    """The file that `load` would read, and its format.
+
+    Raises:
+        SubwordOSError, FormatError: as for `load`; damage to the file is not looked for.
+    """
+    file = _input_of(path)
+    return Path(file.path or file.name), _format_of_content(file)
+
+
+def _input_of(
+    path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
+) -> Input:
     name = path_of(path)
+    if name in known.KNOWN and not os.path.lexists(name):
+        if pattern is not None or special_tokens is not None:
+            raise SubwordValueError(f"{name} has its own split pattern and special tokens; leave the arguments out")
+        return _known_input(name)
     if os.path.isdir(name):
         name = _file_in(name)
-    return read(read_file(name), name)
+    try:
+        data = read_file(name)
+    except MissingFileError as error:
+        if os.path.basename(name) != name or "." in name:
+            raise
+        problem = f"{error.strerror}, and no vocabulary is known by this name; known are {', '.join(known.KNOWN)}"
+        raise MissingFileError(error.errno, problem, name) from None
+    return Input(data, name, name, pattern, special_tokens)
 
 
 def read(data: bytes, source: str = "<bytes>") -> Spec:
@@ -93,15 +234,47 @@ def read(data: bytes, source: str = "<bytes>") -> Spec:
     Raises:
         FormatError: as for `load`.
     """
-    for row in FORMATS:
-        if row.looks_like(data):
-            return row.read(data, source)
-    if not data:
-        raise FormatError(f"{source}: the file is empty")
+    return _read(Input(data, source))
+
+
+def _read(file: Input) -> Spec:
+    return _format_of_content(file).read(file)
+
+
+def _format_of_content(file: Input) -> Format:
+    row = _recognise(file.data)
+    if row is not None:
+        # Codes of subword-nmt and the merges of a vocabulary of GPT-1's kind are alike.
+        in_two = row.name == "subword-nmt" and vocab_merges.has_vocabulary(file)
+        return next(row for row in FORMATS if row.name == "vocab+merges") if in_two else row
+    if not file.data:
+        raise file.error("the file is empty")
     looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
-    raise FormatError(
-        f"{source}: no tokenizer format that subword reads. It starts with {data[:24]!r}; looked for {looked_for}"
-    )
+    start = bytes(file.data[:24])
+    raise file.error(f"no tokenizer format that subword reads. It starts with {start!r}; looked for {looked_for}")
+
+
+def _recognise(data: bytes) -> Format | None:
+    return next((row for row in FORMATS if row.looks_like(data)), None)
+
+
+def load_known(name: str) -> Spec:
+    """A vocabulary that is known by name.
+
+    Raises:
+        SubwordValueError: there is none of this name; the message lists those there are.
+        SubwordOSError: it is not on this machine and cannot be downloaded.
+    """
+    if not isinstance(name, str) or name not in known.KNOWN:
+        raise SubwordValueError(f"no vocabulary is known by the name {name!r}; known are {', '.join(known.KNOWN)}")
+    return _read(_known_input(name))
+
+
+def _known_input(name: str) -> Input:
+    row = known.KNOWN[name]
+    files = known.fetch(row)
+    first, data = next(iter(files.items()))
+    return Input(data, first, None, row.pattern, row.special_tokens, files)
 
 
 def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
@@ -109,9 +282,11 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
 
     Args:
         spec: The tokenizer.
-        path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything),
-            `.json` (tokenizer.json of HF tokenizers), `.codes` (subword-nmt) or `.txt.gz` (CLIP).
-        format: The name of a format of `FORMATS`, for a file whose suffix does not say.
+        path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything), `.json`
+            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt) or `.txt.gz` (CLIP).
+        format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`, `subword-nmt`,
+            `clip`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made if it is not
+            there.
 
     Returns:
         Where the file is.
@@ -121,9 +296,73 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
         SubwordOSError: the file cannot be written.
     """
     name = path_of(path)
-    row = _format_of(name, format)
-    write_file(name, row.write(spec))
+    return _put(name, _format_of(name, format).write(spec))
+
+
+def _put(name: str, written: bytes | dict[str, bytes]) -> Path:
+    if isinstance(written, bytes):
+        write_file(name, written)
+    else:
+        write_files(name, written)
     return Path(name)
+
+
+class Conversion(NamedTuple):
+    """What `convert` did: where the file is, in which format, on how many texts it was compared, and what changed."""
+
+    path: Path
+    format: str
+    texts: int
+    changed: tuple[str, ...]
+
+
+def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()) -> Conversion:
+    """Write a tokenizer in another format, after making sure that the new file means the same.
+
+    What would be written is read back and compared (`comparing.compare`), before anything is written.
+
+    Args:
+        source: a file, as for `load`, or a tokenizer that was loaded already.
+        path, format: as for `save`.
+        texts: on which to compare the two, beside those that the package has.
+
+    Raises:
+        DifferenceError: the two would differ; the message says on what. Nothing was written.
+        SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
+    """
+    spec = source if isinstance(source, Spec) else load(source)
+    name = path_of(path)
+    row = _format_of(name, format)
+    written = row.write(spec)
+    try:
+        again = Tokenizer(_read(_written_input(spec, row, name, written)))
+    except FormatError as error:
+        problem = "nothing was written, because it could not be read again. This is a defect of subword"
+        raise FormatError(f"{name}: {problem}; please report it. {error}") from error
+    difference, count, changed = compare(Tokenizer(spec), again, texts)
+    if difference is not None and row.parts["ids"] is None:
+        problem = "this format holds no ids, and read from it, those of this tokenizer would be others, so nothing was"
+        raise DifferenceError(
+            f"{name}: {problem} written; Tokenizer.save writes it all the same. {difference}", difference
+        )
+    if difference is not None:
+        problem = (
+            "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"
+        )
+        raise DifferenceError(f"{name}: {problem}; please report it. {difference}", difference)
+    return Conversion(_put(name, written), row.name, count, changed)
+
+
+def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Input:
+    """What was written, as it will be read: with the arguments that `load` needs for it."""
+    files = {name: written} if isinstance(written, bytes) else written
+    first, data = next(iter(files.items()))
+    if row.whole:
+        return Input(data, first)
+    splits = (stage for stage in spec.stages if isinstance(stage, (Split, SplitRegex)))
+    pattern = next((stage.pattern if isinstance(stage, Split) else stage for stage in splits), None)
+    specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
+    return Input(data, first, None, pattern, specials, files)
 
 
 def _format_of(name: str, format: str | None) -> Format:
@@ -131,22 +370,38 @@ def _format_of(name: str, format: str | None) -> Format:
         if row.name == format if format is not None else name.lower().endswith(row.suffixes):
             return row
     if format is None:
-        known = ", ".join(f"{' or '.join(row.suffixes)} ({row.name})" for row in FORMATS)
-        raise SubwordValueError(f"{name}: the name says no format; end it in {known}, or pass format=")
-    known = ", ".join(repr(row.name) for row in FORMATS)
-    raise SubwordValueError(f"unknown format {format!r}; the formats are {known}")
+        endings = ", ".join(f"{' or '.join(row.suffixes)} ({row.name})" for row in FORMATS if row.suffixes)
+        names = ", ".join(row.name for row in FORMATS)
+        raise SubwordValueError(f"{name}: the name says no format; end it in {endings}, or pass format= ({names})")
+    names = ", ".join(repr(row.name) for row in FORMATS)
+    raise SubwordValueError(f"unknown format {format!r}; the formats are {names}")
 
 
 def _file_in(folder: str) -> str:
-    """The one tokenizer file in a folder."""
+    """The one tokenizer file in a folder: a whole one, else one that leaves something out."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise os_error(error, "cannot read a tokenizer", folder) from error
-    found = [name for name in names if name == "tokenizer.json" or name.endswith(".subword")]
-    if not found:
-        message = "this folder holds no tokenizer (looked for tokenizer.json and *.subword)"
-        raise MissingFileError(errno.ENOENT, message, folder)
-    if len(found) > 1:
-        raise SubwordValueError(f"{folder}: more than one tokenizer is here, name one of {', '.join(found)}")
-    return os.path.join(folder, found[0])
+    patterns = list(dict.fromkeys(pattern for row in FORMATS for pattern in row.names))
+    called_so = [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
+    rows = {name: _recognise(_head(os.path.join(folder, name))) for name in called_so}
+    for found in (
+        [name for name, row in rows.items() if row is not None and row.whole],
+        [name for name, row in rows.items() if row is not None and not row.whole],
+        called_so,  # of no known format: reading it says what was looked for
+    ):
+        if len(found) > 1:
+            raise SubwordValueError(f"{folder}: more than one tokenizer is here, name one of {', '.join(found)}")
+        if found:
+            return os.path.join(folder, found[0])
+    message = f"this folder holds no tokenizer (looked for {', '.join(patterns)})"
+    raise MissingFileError(errno.ENOENT, message, folder)
+
+
+def _head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise os_error(error, "cannot read a tokenizer", path) from error

@@ -34,6 +34,19 @@ SPECIALS = ("<|startoftext|>", "<|endoftext|>")
 MAX_BYTES = 1 << 26
 """Of a decompressed file. CLIP's has 3 MB."""
 
+PARTS = {
+    "pieces": "the tokens of the lines and what they make, in GPT-2's byte alphabet",
+    "ids": "by place: the bytes, the bytes with </w>, one a line, the two special tokens",
+    "merges": "a pair of tokens a line, the first merges first",
+    "pattern": "none is said: CLIP's own (clip)",
+    "normalization": "none is said: CLIP's own, NFC and lower case",
+    "extra tokens": "none is said: <|startoftext|> and <|endoftext|>",
+    "template": "none is said: the two special tokens around a text",
+    "roles": "none is said: the two special tokens are bos and eos",
+    "notes": None,
+}
+LIMITS = "anything but CLIP's vocabulary of 49,408 tokens, or one of the same size and settings"
+
 _VERSION = b'"bpe_simple_vocab_16e6.txt#version: '
 
 

@@ -7,8 +7,9 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 
-from ..errors import FormatError, SubwordOSError, SubwordValueError
+from ..errors import FormatError, SubwordOSError
 
 MAX_FILE_BYTES = 2**30
 """Larger files are refused before they are read. The largest tokenizer files known have some 35 MB."""
@@ -31,17 +32,6 @@ _CLASSES: dict[type[OSError], type[SubwordOSError]] = {
     PermissionError: ForbiddenFileError,
     IsADirectoryError: FolderError,
 }
-
-
-def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """A path argument as `str`."""
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        raise SubwordValueError(f"a path must be str or os.PathLike, not {type(path).__name__}") from None
-    if not name or "\0" in name:
-        raise SubwordValueError(f"{name!r} is not a path")
-    return name
 
 
 def os_error(error: OSError, doing: str, path: str) -> SubwordOSError:
@@ -80,6 +70,25 @@ def write_file(path: str, data: bytes) -> None:
         _replace(target, data, _mode_of(target))
     except OSError as error:
         raise os_error(error, "cannot write a tokenizer", path) from error
+
+
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there, each as `write_file` does.
+
+    That each can be written is looked at first. Then they take their places one after another: a process that is ended
+    between two of them leaves the first new and the second old.
+
+    Raises:
+        SubwordOSError: one cannot be written.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for name in files:
+            _mode_of(os.path.realpath(os.path.join(folder, name)))
+    except OSError as error:
+        raise os_error(error, "cannot write a tokenizer", folder) from error
+    for name, data in files.items():
+        write_file(os.path.join(folder, name), data)
 
 
 def _mode_of(target: str) -> int | None:

@@ -24,13 +24,27 @@ import numpy as np
 
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
-from ..patterns import PATTERNS
+from ..patterns import DIGITS, PATTERNS, SYNTAXES
 from ..spec import BPE, MAX_ID, ExtraToken, Spec
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
 VERSION = 1
 SECTIONS = ("pieces", "offsets", "ids", "merges")
+
+PARTS = {
+    "pieces": "sections pieces (their bytes, end to end) and offsets",
+    "ids": "section ids",
+    "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
+    "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk",
+    "pattern": "outline.stages, Split, by the name of a pattern",
+    "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
+    "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
+    "template": "outline.template",
+    "roles": "roles",
+    "notes": "notes",
+}
+LIMITS = "nothing: it holds all that a tokenizer of subword is"
 
 _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 
@@ -39,7 +53,11 @@ _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "normalized": lambda value: isinstance(value, bool),
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
     "final_sigma": lambda value: isinstance(value, bool),
+    "grouping": lambda value: value in DIGITS,
     "pattern": lambda value: value in PATTERNS,
+    "regex": lambda value: isinstance(value, str),
+    "syntax": lambda value: value in SYNTAXES,
+    "allow_backtracking": lambda value: isinstance(value, bool),
     "unicode": lambda value: isinstance(value, str) and value.isascii(),
 }
 

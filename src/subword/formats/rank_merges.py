@@ -1,4 +1,4 @@
-"""The merge list of a model that merges by rank, for formats that hold only merge lists.
+"""From one way of saying what merges first to another, for formats that can hold only one: only where it is proved.
 
 A rank model joins any two neighbours that spell an entry, the entry of the lowest id first. Let every entry, encoded
 with the entries of lower ids alone, come down to exactly two parts. Then whenever two neighbours in a text spell an
@@ -8,8 +8,9 @@ these pairs, in the order of the ids, gives the same ids on every text.
 
 from __future__ import annotations
 
+from ..bpe import reference
 from ..errors import SubwordValueError
-from ..spec import Spec
+from ..spec import BPE, Spec
 
 
 def merges_of_rank_model(spec: Spec) -> list[tuple[int, int]]:
@@ -50,3 +51,29 @@ def split_below(piece: bytes, ranks: dict[bytes, int], limit: int) -> list[bytes
         if at < len(pairs):
             pairs[at] = ranks.get(parts[at] + parts[at + 1], limit)
     return parts
+
+
+def merge_list(spec: Spec) -> list[tuple[int, int]]:
+    """The merges, as pairs of ids, that give the same ids as the model of `spec`, with no other rule beside them.
+
+    Raises:
+        SubwordValueError: there are none; the message names a token that stands against it.
+    """
+    if spec.model.priority == "rank":
+        return merges_of_rank_model(spec)
+    broken = first_broken_entry(spec.model) if spec.model.ignore_merges else None
+    if broken is not None:
+        raise SubwordValueError(f"only `ignore_merges` gives the token {broken!r} whole; the merges do not make it")
+    return [(left, right) for left, right in spec.model.merges.tolist()]
+
+
+def first_broken_entry(model: BPE) -> bytes | None:
+    """The first entry that the merges alone do not make, and that only `ignore_merges` gives whole; None if none is."""
+    ids = dict(model.vocab.items())
+    pieces = {id: piece for piece, id in ids.items()}
+    ranks = {(left, right): rank for rank, (left, right) in enumerate(model.merges.tolist())}
+    merges = {pair: ids[pieces[pair[0]] + pieces[pair[1]]] for pair in ranks}
+    for piece, id in ids.items():
+        if reference.encode([ids[bytes([byte])] for byte in piece], merges, ranks) != [id]:
+            return piece
+    return None

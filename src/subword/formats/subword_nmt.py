@@ -15,12 +15,11 @@ file, to take back merges whose tokens are not in it, is another way to encode, 
 from __future__ import annotations
 
 import re
-import warnings
 from typing import NoReturn
 
 import numpy as np
 
-from ..errors import FormatError, SubwordValueError, SubwordWarning
+from ..errors import FormatError, SubwordValueError, warn
 from ..spec import BPE, Decode, Spec, Split, Template, Vocab
 from .json_node import shown
 
@@ -29,6 +28,19 @@ UNK = "<unk>"
 JOINED = "@@"
 
 _VERSION = "#version: 0.2"
+
+PARTS = {
+    "pieces": "the tokens of the lines and what they make; characters that no line has are unknown",
+    "ids": None,
+    "merges": "a pair of tokens a line, the first merges first",
+    "pattern": "none is said: text is cut at spaces and line ends (spaces)",
+    "normalization": "none is said: there is none",
+    "extra tokens": None,
+    "template": None,
+    "roles": None,
+    "notes": None,
+}
+LIMITS = "anything but characters with </w> at the end of a word; ids, which subword gives by the order of the tokens"
 
 
 def looks_like(data: bytes) -> bool:
@@ -140,7 +152,7 @@ def write(spec: Spec) -> bytes:
     pairs = [(names[left], names[right]) for left, right in model.merges.tolist()]
     if list(model.vocab.items()) != list(_spec(pairs).model.vocab.items()):
         text = "subword-nmt's codes hold no ids: read from them, this tokenizer will have others; .subword keeps them"
-        warnings.warn(text, SubwordWarning, stacklevel=4)  # of `Tokenizer.save`
+        warn(text)
     return "".join([_VERSION + "\n", *(f"{left} {right}\n" for left, right in pairs)]).encode()
 
 

@@ -6,12 +6,15 @@ One JSON object. Read, with ids equal to that library's:
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
     normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | Replace \\s+ by a space | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, … and then ByteLevel
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, Digits(individual), …
+                    and then ByteLevel (Removed and inverted is the same as Isolated where the matches leave nothing
+                    out; where they leave something out, only rows of `patterns.py` are known)
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
-    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix
+    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix;
+                    unk_token, fuse_unk and byte_fallback change nothing where bytes are merged: all are known
 
-A BPE over characters has WhitespaceSplit, Splits, or a Sequence of these for a pre_tokenizer, a BPEDecoder, an
+A BPE over characters has WhitespaceSplit, Splits, Digits, or a Sequence of these for a pre_tokenizer, a BPEDecoder, an
 end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so that it changes no
 id; it is not kept.
 
@@ -28,19 +31,20 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NoReturn, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from ..byte_alphabet import spelled_bytes, to_alphabet
-from ..errors import FormatError, SubwordValueError, SubwordWarning
-from ..patterns import UNICODE, Pattern, get_pattern, pattern_of
+from .._core import regex_covers, same_in_both_syntaxes
+from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
+from ..errors import FormatError, SubwordValueError, warn
+from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, pattern_of
 from ..spec import (
     BPE,
     MAX_ID,
     Decode,
+    Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
@@ -48,6 +52,7 @@ from ..spec import (
     PrefixSpace,
     Spec,
     Split,
+    SplitRegex,
     Stage,
     Template,
     Vocab,
@@ -55,9 +60,27 @@ from ..spec import (
 from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
-# The Unicode versions of tokenizers 0.23: of its normalizers, and of the classes in its split expressions.
+PARTS = {
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet, or as they are where units are characters",
+    "ids": "model.vocab, the values; added_tokens[].id",
+    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges, model.end_of_word_suffix",
+    "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",
+    "normalization": "normalizer, lower case too; pre_tokenizer.add_prefix_space",
+    "extra tokens": "added_tokens, with their flags; unmatchable ones only in model.vocab",
+    "template": "post_processor",
+    "roles": "only what the template (bos, eos) and model.unk_token say; the rest stands in tokenizer_config.json",
+    "notes": None,
+}
+LIMITS = (
+    "ranks that no merge list can stand for; a model without tokens for all bytes of UTF-8; stages in another order or "
+    "of other Unicode versions; lower case with final sigmas; characters without an end-of-word marker; a prefix space "
+    "with a pattern other than gpt2; tokens spelled like others"
+)
+
+# The Unicode versions of tokenizers 0.23: of its normalizers, of the classes in its split expressions …
 NORMALIZER_UNICODE = Normalize("NFC").unicode
 SPLIT_UNICODE = UNICODE
+DIGITS_UNICODE = "17.0"  # of `Digits`, which asks the Rust library
 
 
 def looks_like(data: bytes) -> bool:
@@ -74,10 +97,15 @@ _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "type": ((None, "BPE"), "only BPE is supported"),
-    "dropout": ((None,), "it makes ids random; set it to null and use `sample`"),
+    "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
-    "fuse_unk": ((None, False), "each unknown character is a token of its own"),
-    "byte_fallback": ((None, False), "a byte-level BPE needs none"),
+    # In a byte-level BPE what is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
+    "fuse_unk": ((None, False, True), "use false"),
+    "byte_fallback": ((None, False, True), "use false"),
+}
+_FIXED_CHARACTER_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "fuse_unk": ((None, False), "each unknown character is a token of its own; use false"),
+    "byte_fallback": ((None, False), "an unknown character is the unknown token; use false"),
 }
 
 
@@ -91,6 +119,8 @@ def read(data: bytes, source: str) -> Spec:
     _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     _check_fixed(root, _FIXED_FIELDS)
     splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    if unit == "character":
+        _check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
     decode = _read_decoder(root.get("decoder"), root["model"], unit)
     vocab = _read_vocab(root["model"]["vocab"])
     added = _read_added_tokens(root.get("added_tokens", []), vocab)
@@ -143,6 +173,8 @@ def _read_decoder(node: Node, model: Node, unit: str) -> Decode:
         for step in _steps(node, "decoders"):
             if step["type"].value != "ByteLevel":
                 raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+        if to_alphabet(marker.encode()) != marker:
+            raise model["end_of_word_suffix"].error(f"{shown(marker)} is not spelled alike in GPT-2's byte alphabet")
         return Decode(marker) if marker else Decode()
     if node.value is None or node["type"].text() != "BPEDecoder":
         raise node.error(f"{shown(node.value)} is not supported: a BPE over characters has a BPEDecoder")
@@ -180,7 +212,7 @@ def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, 
     """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
     if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
         raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
-    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "white-space")]:
+    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]:
         raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
     for token in added.values():
         if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
@@ -189,52 +221,99 @@ def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, 
 
 def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", "character"]]:
     """The stages, and what the model is over."""
-    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and then ByteLevel; one over characters has "
-    known += "WhitespaceSplit, Splits, or a Sequence of these"
+    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel; one over "
+    known += "characters has WhitespaceSplit, Splits, Digits, or a Sequence of these"
     steps = _steps(node, "pretokenizers") or [node]
-    *splits, last = steps
+    *cutting, last = steps
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
-    by_characters = last["type"].value in ("Split", "WhitespaceSplit")
-    for step in steps if by_characters else splits:
-        if step["type"].value not in ("Split", "WhitespaceSplit"):
+    types = {step["type"].text() for step in steps}
+    if types <= {*_CUTTING} and types != {"Digits"}:
+        return tuple(_read_cutting(steps)), "character"
+    for step, kinds in [*((step, _CUTTING) for step in cutting), (last, ("ByteLevel",))]:
+        if step["type"].value not in kinds:
             raise _unsupported(step, known)
-    if by_characters:
-        return tuple(Split(_read_split(step), SPLIT_UNICODE) for step in steps), "character"
-    if last["type"].value != "ByteLevel":
-        raise _unsupported(last, known)
     prefix_space = last.get("add_prefix_space", True)
-    if splits and prefix_space.flag():
+    if cutting and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
-    patterns = [_read_split(step) for step in splits]
+    stages = _read_cutting(cutting)
     if last.get("use_regex", True).flag():
-        patterns.append("gpt2")
-    splitting = tuple(Split(pattern, SPLIT_UNICODE) for pattern in patterns or ["none"])
-    return (PrefixSpace(), *splitting) if prefix_space.flag() else splitting, "byte"
+        stages.append(Split("gpt2", SPLIT_UNICODE))
+    if not any(isinstance(stage, (Split, SplitRegex)) for stage in stages):
+        stages.append(Split("none", SPLIT_UNICODE))
+    return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages), "byte"
 
 
-def _read_split(step: Node) -> str:
-    """The name of the pattern of a Split."""
-    if step["type"].value == "WhitespaceSplit":
-        return "white-space"
-    regex = step["pattern"]["Regex"]
-    row = pattern_of(regex.text())
-    if row is None:
-        raise regex.error(f"the split pattern {shown(regex.value)} is not one that subword knows")
-    behavior, invert = ("Removed", (True,)) if row.drops else ("Isolated", (None, False))
-    _check_fixed(
-        step,
-        {
-            "behavior": ((behavior,), f"use {behavior}"),
-            "invert": (invert, f"use {json.dumps(invert[-1])} with this pattern"),
-        },
-    )
-    if re.search(r"[0-9]\}\+", regex.value):
-        raise regex.error(
-            f"in tokenizers `{{1,3}}+` repeats `{{1,3}}`, so this is not the pattern {row.name!r}; "
-            f"for that, write {json.dumps(row.plain)}"
+_Step: TypeAlias = "tuple[str, bool] | Digits"
+"""The expression of a Split, and whether what it does not match is dropped; or a stage."""
+
+
+def _read_cutting(steps: list[Node]) -> list[Stage]:
+    """Splits and Digits as stages: rows of `patterns.py` where they spell such, the longest first."""
+    read = [_CUTTING[step["type"].value](step) for step in steps]
+    stages: list[Stage] = []
+    at = 0
+    while at < len(read):
+        end, row = next(
+            ((end, row) for end in range(len(read), at, -1) if (row := _row_of(*read[at:end]))), (at + 1, None)
         )
-    return row.name
+        step = read[at]
+        if row is not None:
+            stages.append(Split(row.name, SPLIT_UNICODE))
+        elif isinstance(step, Digits):
+            stages.append(step)
+        elif step[0] in _GROUPINGS:
+            stages.append(Digits(cast("Any", _GROUPINGS[step[0]]), SPLIT_UNICODE))
+        else:
+            stages.append(SplitRegex(step[0], "oniguruma", unicode=SPLIT_UNICODE))
+        at = end
+    return stages
+
+
+def _read_digits(step: Node) -> Digits:
+    _check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
+    return Digits("one", DIGITS_UNICODE)
+
+
+def _read_split(step: Node) -> tuple[str, bool]:
+    regex = step["pattern"]["Regex"]
+    covers = regex.text() not in _GROUPINGS
+    drops = (step["behavior"].value, step.get("invert").value) == ("Removed", True)
+    if drops and _row_of((regex.text(), True)) is not None:
+        return regex.text(), True
+    try:
+        covers = covers and regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
+    except SubwordValueError as error:
+        if _row_of((regex.text(), False)) is None:
+            raise regex.error(str(error)) from None
+    if covers and drops:
+        return regex.text(), False  # nothing is there to be removed
+    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    return regex.text(), False
+
+
+def _read_white_space_split(step: Node) -> tuple[str, bool]:
+    return get_pattern("whitespace-split").steps[0], True
+
+
+_CUTTING: dict[Any, Callable[[Node], _Step]] = {
+    "Digits": _read_digits,
+    "Split": _read_split,
+    "WhitespaceSplit": _read_white_space_split,
+}
+_GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
+
+
+def _row_of(*steps: _Step) -> Pattern | None:
+    """The row that Splits spell; none for one that a stage `Digits` and another row spell, which are taken then.
+
+    `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
+    """
+    splits = [step for step in steps if not isinstance(step, Digits) and not re.search(r"[0-9]\}\+", step[0])]
+    row = pattern_of(*(regex for regex, _ in splits)) if len(splits) == len(steps) else None
+    if row is None or digits_and_rest(row) is not None or any(drops != row.drops for _, drops in splits):
+        return None
+    return row
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -326,7 +405,7 @@ def _read_model(
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
     if unit == "byte":
-        _check_bytes(node["vocab"], {piece for piece, _ in entries}, marker.encode())
+        _check_bytes(node["vocab"], {piece for piece, _ in entries}, marker)
     return BPE(Vocab.of(entries), merges, "merges", ignore_merges, unit, marker, unk), unmatchable
 
 
@@ -343,12 +422,13 @@ def _read_unk(node: Node, vocab: dict[str, int]) -> int:
     return vocab[node.text()]
 
 
-def _check_bytes(node: Node, pieces: set[bytes], marker: bytes) -> None:
-    for end in (b"", marker):
-        missing = [byte for byte in range(256) if bytes([byte]) + end not in pieces]
+def _check_bytes(node: Node, pieces: set[bytes], marker: str) -> None:
+    for end in dict.fromkeys(("", marker)):
+        needed = (byte for byte in range(256) if byte not in NEVER_IN_UTF8)
+        missing = [byte for byte in needed if bytes([byte]) + end.encode() not in pieces]
         if missing:
             listed = " ".join(f"0x{byte:02X}" for byte in missing[:16]) + (" …" if len(missing) > 16 else "")
-            behind = f" with {end.decode()!r} behind it" if end else ""
+            behind = f" with {end!r} behind it" if end else ""
             raise node.error(f"a byte-level BPE needs a token for each byte{behind}; there is none for {listed}")
 
 
@@ -535,16 +615,17 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    alike: dict[Any, Any] = {Lowercase: Normalize}
-    kinds = [stage if isinstance(stage, MatchTokens) else type(stage) for stage in spec.stages]
-    places = [order.index(alike.get(kind, kind)) for kind in kinds]
+    alike: dict[type, type] = {Lowercase: Normalize, Digits: Split, SplitRegex: Split}
+    kinds = [alike.get(type(stage), type(stage)) for stage in spec.stages]
+    places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
-        if isinstance(stage, (Normalize, Lowercase, Split)) and stage.unicode != known:
-            _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+        if isinstance(stage, (Normalize, Lowercase, Digits, Split, SplitRegex)):
+            known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
+            if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
+                _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
         if isinstance(stage, Lowercase) and stage.final_sigma:
             _refuse("lower case with final sigmas")
     for token in spec.extra:
@@ -563,7 +644,7 @@ def _warn_of_roles(spec: Spec) -> None:
     lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
     if lost:
         text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
-        warnings.warn(text, SubwordWarning, stacklevel=5)  # of `Tokenizer.save`
+        warn(text)
 
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
@@ -571,7 +652,7 @@ def _model_vocab(spec: Spec) -> dict[str, int]:
     if spec.model.unit == "character":
         return _character_vocab(spec)
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
-    missing = bytes(byte for byte in range(256) if to_alphabet(bytes([byte])) not in vocab)
+    missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
     if missing:
         _refuse(f"a model without tokens for the bytes {missing!r}: tokenizers would drop them from text")
     for token in spec.extra:
@@ -607,6 +688,8 @@ def _decoder(spec: Spec) -> dict[str, Any]:
                 f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words"
             )
         return {"type": "BPEDecoder", "suffix": model.end_of_word}
+    if to_alphabet(model.end_of_word.encode()) != model.end_of_word:
+        _refuse(f"the end-of-word marker {model.end_of_word!r} of a byte-level BPE: it is spelled otherwise there")
     if model.end_of_word and spec.decode != Decode(model.end_of_word):
         _refuse(f"a model over bytes with {spec.decode!r}: it decodes the end of a word to {model.end_of_word!r}")
     return _byte_level()
@@ -674,24 +757,43 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
-    rows = [get_pattern(stage.pattern) for stage in spec.stages if isinstance(stage, Split)]
-    rows = [row for row in rows if row.name != "none"]
-    splits = [_split(row) for row in rows]
-    prefix_space, built_in = PrefixSpace() in spec.stages, [row.name for row in rows] == ["gpt2"]
-    if spec.model.unit == "character":
-        if prefix_space or not rows:
-            _refuse("a model over characters with a space in front of the text, or without a split pattern")
-        return splits[0] if len(splits) == 1 else {"type": "Sequence", "pretokenizers": splits}
-    if built_in or not rows:
-        return _byte_level(prefix_space, use_regex=built_in)
+    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
+    prefix_space, by_bytes = PrefixSpace() in spec.stages, spec.model.unit == "byte"
+    built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
+    if built_in:
+        cutting.pop()
+    if not by_bytes and (prefix_space or all(isinstance(stage, Digits) for stage in cutting)):
+        _refuse("a model over characters with a space in front of the text, or without a split pattern")
+    steps = [step for stage in cutting for step in _steps_of(stage)]
+    if by_bytes:
+        steps.append(_byte_level(prefix_space, use_regex=built_in))
+    if len(steps) == 1:
+        return steps[0]
     if prefix_space:
-        _refuse(f"a space in front of the text together with the split pattern {rows[0].name!r}")
-    return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(use_regex=False)]}
+        _refuse(f"a space in front of the text together with the stage {cutting[0]!r}")
+    return {"type": "Sequence", "pretokenizers": steps}
 
 
-def _split(row: Pattern) -> dict[str, Any]:
-    behavior = {"behavior": "Removed", "invert": True} if row.drops else {"behavior": "Isolated", "invert": False}
-    return {"type": "Split", "pattern": {"Regex": row.plain}, **behavior}
+_WHOLE = Split("none", SPLIT_UNICODE)
+
+
+def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
+    if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
+        return [{"type": "Digits", "individual_digits": True}]
+    drops = isinstance(stage, Split) and get_pattern(stage.pattern).drops
+    fixed = {"behavior": "Removed" if drops else "Isolated", "invert": drops}
+    return [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in _regexes(stage)]
+
+
+def _regexes(stage: Digits | Split | SplitRegex) -> Sequence[str]:
+    """The expressions of a stage, as tokenizers reads them."""
+    if isinstance(stage, Digits):
+        return [DIGITS[stage.grouping]]
+    if isinstance(stage, Split):
+        return get_pattern(stage.pattern).steps
+    if stage.syntax != "oniguruma" and not same_in_both_syntaxes(stage.regex):
+        _refuse(f"the split pattern {stage.regex!r}, which says something else in Oniguruma's syntax")
+    return [stage.regex]
 
 
 def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:

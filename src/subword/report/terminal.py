@@ -19,6 +19,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..explain import Part
 
 COLOURS = ("#ffe08a", "#a8dcff", "#ffc4c4", "#b9ecb9", "#dcc8ff")
 """Backgrounds of neighbouring tokens: light, under black text, so that dark and light terminals show them alike."""
@@ -36,26 +37,53 @@ def visible(data: bytes) -> str:
     >>> visible(b" caf\\xc3\\xa9\\n"), visible(b"\\xe4\\xb8"), visible("\\u200b".encode())
     ('␣café↵', '⟨e4⟩⟨b8⟩', '⟨U+200B⟩')
     """
-    return "".join(_glyph(char, at == 0) for at, char in enumerate(data.decode("utf-8", "surrogateescape")))
+    text = data.decode("utf-8", "surrogateescape")
+    shown = text.translate(_SHOWN)
+    return "◌" + shown if text[:1] > "\x7f" and unicodedata.combining(text[0]) else shown
 
 
-def _glyph(char: str, first: bool) -> str:
-    if char in GLYPHS:
-        return GLYPHS[char]
-    code = ord(char)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that surrogateescape let through
-        return f"⟨{code - 0xDC00:02x}⟩"
-    if char < "\x7f":
-        return char if char >= " " else f"⟨{code:02x}⟩"
-    if unicodedata.category(char) in _INVISIBLE:
-        return f"⟨U+{code:04X}⟩"
-    return "◌" + char if first and unicodedata.combining(char) else char
+class _Shown(dict[int, str]):
+    """What a character shows as, by its code point; worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        shown = self[code] = self.glyph(code)
+        return shown
+
+    @staticmethod
+    def glyph(code: int) -> str:
+        char = chr(code)
+        if char in GLYPHS:
+            return GLYPHS[char]
+        if 0xDC80 <= code <= 0xDCFF:  # a byte that surrogateescape let through
+            return f"⟨{code - 0xDC00:02x}⟩"
+        if char < "\x7f":
+            return char if char >= " " else f"⟨{code:02x}⟩"
+        return f"⟨U+{code:04X}⟩" if unicodedata.category(char) in _INVISIBLE else char
+
+
+_SHOWN = _Shown()
 
 
 def _lines(data: bytes) -> list[str]:
     """As `visible`, cut after each newline."""
     *lines, last = data.split(b"\n")
     return [visible(line + b"\n") for line in lines] + [visible(last)]
+
+
+def bracketed(part: Part) -> str:
+    """A token as the merges put it together, down to single bytes: `⟦t h⟧ e`."""
+    out: list[str] = []
+    todo: list[Part | str] = [part]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif item.parts is None:
+            out.append(visible(item.data))
+        else:
+            left, right = item.parts
+            todo += ("⟧", right, " ", left, "⟦")
+    return "".join(out) if part.parts is None else "".join(out[1:-1])
 
 
 # ======================== rows ========================

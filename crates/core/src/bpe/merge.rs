@@ -51,7 +51,12 @@ pub fn short(
 
 /// The same for a piece of any length, in O(n log n): candidates wait in a queue, and one whose tokens have merged
 /// otherwise meanwhile is passed over.
-pub fn long(first: impl Iterator<Item = Token>, rules: &Rules, out: &mut Vec<Token>) {
+pub fn long(
+    first: impl Iterator<Item = Token>,
+    rules: &Rules,
+    out: &mut Vec<Token>,
+    mut merged: impl FnMut((Token, Token, Rule)),
+) {
     const GONE: Token = Token::MAX;
     let mut tokens: Vec<Token> = first.collect();
     let len = tokens.len();
@@ -73,6 +78,7 @@ pub fn long(first: impl Iterator<Item = Token>, rules: &Rules, out: &mut Vec<Tok
             continue;
         }
         let Some(rule) = rules.get(tokens[at], tokens[right]).filter(|rule| rule.rank == rank) else { continue };
+        merged((tokens[at], tokens[right], rule));
         tokens[at] = rule.token;
         tokens[right] = GONE;
         let after = next[right];

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::{Direction, Linear};
 use rules::Rules;
+use trie::Trie;
 use units::{UnitRow, Units};
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
@@ -37,12 +38,15 @@ const WORTH_A_TRIE: usize = 1 << 18;
 pub struct Bpe {
     pub vocab: Vocab,
     byte_tokens: [Token; 256],
+    /// Bytes without an entry, none of which well-formed text has.
+    missing: Vec<u8>,
     /// Where pieces do not just start as their bytes.
     units: Option<Units>,
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
-    has_one_pass: bool,
+    /// Whether the tries of `linear` can hold the entries.
+    has_room: bool,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
     /// Bytes of medium pieces that were merged for want of the trie.
@@ -81,7 +85,10 @@ pub enum Priority {
 
 impl Bpe {
     pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool, units: UnitRow) -> Result<Self> {
-        let byte_tokens = if units.by_characters { [0; 256] } else { byte_tokens(&vocab)? };
+        let (byte_tokens, missing) = match units.by_characters {
+            true => ([NO_TOKEN; 256], Vec::new()),
+            false => byte_tokens(&vocab, &units.end_of_word)?,
+        };
         let merges: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
         let units = Units::new(units, &vocab, merges)?;
         if units.is_some() && matches!(priority, Priority::Rank) {
@@ -103,9 +110,10 @@ impl Bpe {
             other => (other, rules),
         };
         Ok(Self {
-            has_one_pass: matches!(proof, Proof::Proved { out_of_order: None, .. }) && trie::Trie::has_room(&vocab),
+            has_room: Trie::has_room(&vocab),
             vocab,
             byte_tokens,
+            missing,
             units,
             rules,
             ignore_merges,
@@ -114,6 +122,19 @@ impl Bpe {
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
         })
+    }
+
+    /// Refuses text with a byte that has no entry. All other functions rely on there being none.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        if self.missing.is_empty() || std::str::from_utf8(text).is_ok() {
+            return Ok(());
+        }
+        let Some(at) = text.iter().position(|byte| self.missing.contains(byte)) else { return Ok(()) };
+        Err(Error::value(format!(
+            "byte {at} of the text is 0x{:02X}, which UTF-8 never has and for which this vocabulary has no entry: \
+             decode the text with the encoding that it is in, or with errors=\"replace\", and pass the str",
+            text[at]
+        )))
     }
 
     /// Appends the tokens of a piece.
@@ -138,7 +159,7 @@ impl Bpe {
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(bytes, &self.rules, out);
+            merge::long(bytes, &self.rules, out, |_| {});
         }
     }
 
@@ -149,7 +170,7 @@ impl Bpe {
         units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
         match first.len() <= MEDIUM {
             true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
-            false => merge::long(first.into_iter(), &self.rules, out),
+            false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
         }
     }
 
@@ -163,13 +184,13 @@ impl Bpe {
     }
 
     fn is_worth_a_trie(&self, more: usize) -> bool {
-        self.has_one_pass
+        self.has_one_pass()
             && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
     }
 
     /// How far into `text` that many tokens can reach at most, wherever it is cut into pieces.
     pub fn reach(&self, text: &[u8], tokens: usize) -> usize {
-        if self.units.is_some() {
+        if self.units.is_some() || !self.has_room {
             return text.len();
         }
         let trie = self.linear(Direction::Forward);
@@ -195,7 +216,7 @@ impl Bpe {
 
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
-        self.has_one_pass
+        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
     }
 
     /// The token count of every prefix of `piece` (`result[n]` for its first `n` bytes), where that is proved to be
@@ -243,6 +264,27 @@ impl Bpe {
         }
     }
 
+    /// What the last merge of each entry joins; None for what pieces start as, for an entry that does not encode to
+    /// itself, and for one that is too long to be tried.
+    pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
+        let pair = |made: Made| (made.rank > 0).then_some((made.left, made.right));
+        if let Proof::Proved { entries, .. } = &self.proof {
+            return entries.iter().map(|&made| pair(made)).collect();
+        }
+        let mut out = Vec::new();
+        let mut last = |token| match &self.units {
+            None => {
+                let bytes = self.vocab.piece(token).iter().map(|&byte| self.byte_tokens[byte as usize]);
+                prove::last_merge(&self.vocab, bytes, &self.rules, token, &mut out)
+            }
+            Some(units) => {
+                let first = units.of_entry(&self.vocab, &self.byte_tokens, token).into_iter();
+                prove::last_merge(&self.vocab, first, &self.rules, token, &mut out)
+            }
+        };
+        (0..self.vocab.len() as Token).map(|token| last(token).and_then(pair)).collect()
+    }
+
     /// Rows of what `plan()` shows: step, how, why.
     pub fn plan(&self) -> Vec<(String, String, String)> {
         let row = |step: &str, how: &str, why: String| (step.to_owned(), how.to_owned(), why);
@@ -252,9 +294,7 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_one_pass => {
-                        ("looked up", why, from_a_queue, "the vocabulary is too large".into())
-                    }
+                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
@@ -276,7 +316,7 @@ impl Bpe {
                 }
             }
         };
-        let short = if self.has_one_pass { SHORT } else { MEDIUM };
+        let short = if self.has_one_pass() { SHORT } else { MEDIUM };
         let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
             row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
@@ -285,27 +325,50 @@ impl Bpe {
         if let Some(units) = &self.units {
             rows.insert(0, row("piece", &format!("starts as {}", units.describe()), "the model says so".into()));
         }
+        if !self.missing.is_empty() {
+            let why = format!("the vocabulary has no entry for {}, which UTF-8 never has", hex(&self.missing));
+            rows.push(row("bytes that are not UTF-8", "checked first", why));
+        }
         rows
     }
 }
 
-/// The entries of the 256 bytes, all of which must be there: otherwise some text could not be encoded.
-fn byte_tokens(vocab: &Vocab) -> Result<[Token; 256]> {
-    let mut tokens = [0; 256];
-    let mut missing = Vec::new();
+/// Stands for a byte that has no entry, where entries are proved. No rule has it: tokens are below 2^30.
+const NO_TOKEN: Token = 1 << 30;
+
+/// Whether no well-formed UTF-8 has this byte (Unicode 16, table 3-7).
+fn is_never_in_utf8(byte: u8) -> bool {
+    matches!(byte, 0xc0 | 0xc1 | 0xf5..=0xff)
+}
+
+/// The entries of the bytes, and the bytes that have none, or none with the end-of-word marker behind it: only such as
+/// well-formed text never has, otherwise some text could not be encoded.
+fn byte_tokens(vocab: &Vocab, end_of_word: &[u8]) -> Result<([Token; 256], Vec<u8>)> {
+    let mut tokens = [NO_TOKEN; 256];
+    let (mut missing, mut needed) = (Vec::new(), Vec::new());
     for byte in 0..=255u8 {
+        let marked = end_of_word.is_empty() || vocab.find(&[&[byte], end_of_word].concat()).is_some();
         match vocab.find(&[byte]) {
-            Some(token) => tokens[byte as usize] = token,
-            None => missing.push(format!("0x{byte:02x}")),
+            Some(token) if marked => tokens[byte as usize] = token,
+            _ if is_never_in_utf8(byte) => missing.push(byte),
+            _ => needed.push(byte),
         }
     }
-    if missing.is_empty() {
-        return Ok(tokens);
+    if needed.is_empty() {
+        return Ok((tokens, missing));
     }
-    let listed = missing.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    let more = if missing.len() > 8 { ", …" } else { "" };
+    let more = if needed.len() > 8 { ", …" } else { "" };
+    let twice = match end_of_word.is_empty() {
+        true => String::new(),
+        false => format!(", and one with the end-of-word marker {} behind it", show(end_of_word)),
+    };
     Err(Error::format(format!(
-        "a byte-level vocabulary needs an entry for each of the 256 bytes; {} are missing: {listed}{more}",
-        missing.len()
+        "a byte-level vocabulary needs an entry for each byte that UTF-8 has{twice}; {} are missing: {}{more}",
+        needed.len(),
+        hex(&needed[..needed.len().min(8)])
     )))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("0x{byte:02X}")).collect::<Vec<_>>().join(", ")
 }

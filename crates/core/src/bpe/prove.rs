@@ -7,7 +7,7 @@
 //! time at which it is made.
 
 use super::rules::Rules;
-use super::{merge, Made, Proof};
+use super::{merge, Made, Proof, MEDIUM};
 use crate::vocab::{Token, Vocab};
 
 pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof {
@@ -16,22 +16,10 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
-        let piece = vocab.piece(token);
-        entries[token as usize].len = piece.len() as u32;
-        if piece.len() == 1 {
-            continue;
-        }
-        out.clear();
-        let mut last = None;
-        if piece.len() <= 4096 {
-            let bytes = piece.iter().map(|&byte| byte_tokens[byte as usize]);
-            merge::short(bytes, rules, &mut out, |merge| last = Some(merge));
-        }
-        match (&out[..], last) {
-            ([only], Some((left, right, rule))) if *only == token => {
-                entries[token as usize] = Made { left, right, rank: rule.rank + 1, len: piece.len() as u32 };
-            }
-            _ => {
+        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
+        match last_merge(vocab, bytes, rules, token, &mut out) {
+            Some(made) => entries[token as usize] = made,
+            None => {
                 failed = failed.or(Some(token));
                 count += 1;
             }
@@ -46,4 +34,28 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     };
     let out_of_order = (0..len).find(early).map(|token| token as Token);
     Proof::Proved { entries, out_of_order }
+}
+
+/// How an entry is made of what its piece starts as; None if it does not encode to itself.
+pub fn last_merge(
+    vocab: &Vocab,
+    first: impl ExactSizeIterator<Item = Token>,
+    rules: &Rules,
+    token: Token,
+    out: &mut Vec<Token>,
+) -> Option<Made> {
+    let len = vocab.piece_len(token) as u32;
+    if first.len() == 1 {
+        return Some(Made { len, ..Made::default() });
+    }
+    out.clear();
+    let mut last = None;
+    match first.len() {
+        ..=MEDIUM => merge::short(first, rules, out, |merge| last = Some(merge)),
+        _ => merge::long(first, rules, out, |merge| last = Some(merge)),
+    }
+    match (&out[..], last) {
+        ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),
+        _ => None,
+    }
 }

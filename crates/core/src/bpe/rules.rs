@@ -98,9 +98,13 @@ impl Rules {
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
     pub fn from_ranks(vocab: &Vocab) -> Self {
         let mut rules = Vec::with_capacity(vocab.len() * 2);
+        // Only where entries of both lengths exist is a cut looked up: in one entry of a megabyte, all take minutes.
+        let lengths = || (0..vocab.len() as Token).map(|token| vocab.piece_len(token));
+        let mut exists = vec![false; lengths().max().unwrap_or(0) + 1];
+        lengths().for_each(|length| exists[length] = true);
         for token in 0..vocab.len() as Token {
             let piece = vocab.piece(token);
-            for cut in 1..piece.len() {
+            for cut in (1..piece.len()).filter(|&cut| exists[cut] && exists[piece.len() - cut]) {
                 let (left, right) = piece.split_at(cut);
                 if let (Some(left), Some(right)) = (vocab.find(left), vocab.find(right)) {
                     rules.push(((left, right), Rule { rank: token, token }));

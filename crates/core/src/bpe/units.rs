@@ -29,10 +29,7 @@ impl Units {
             return match by_characters {
                 true => Err(Error::format("a vocabulary of characters needs a token for those it lacks: give `unk`")),
                 false if end_of_word.is_empty() => Ok(None),
-                false => {
-                    check_last_bytes(vocab, &end_of_word)?;
-                    Ok(Some(Self { by_characters, end_of_word, unk: 0 }))
-                }
+                false => Ok(Some(Self { by_characters, end_of_word, unk: 0 })),
             };
         };
         if !by_characters {
@@ -47,11 +44,25 @@ impl Units {
 
     /// Appends the tokens that a piece starts as.
     pub fn push_first(&self, vocab: &Vocab, byte_tokens: &[Token; 256], piece: &[u8], out: &mut Vec<Token>) {
+        self.push(vocab, byte_tokens, piece, &self.end_of_word, out);
+    }
+
+    /// What a piece of which `token` would be all, or the start, starts as.
+    pub fn of_entry(&self, vocab: &Vocab, byte_tokens: &[Token; 256], token: Token) -> Vec<Token> {
+        let (mut out, entry) = (Vec::new(), vocab.piece(token));
+        match entry.strip_suffix(&*self.end_of_word) {
+            Some(piece) if !self.end_of_word.is_empty() => self.push_first(vocab, byte_tokens, piece, &mut out),
+            _ => self.push(vocab, byte_tokens, entry, &[], &mut out),
+        }
+        out
+    }
+
+    fn push(&self, vocab: &Vocab, byte_tokens: &[Token; 256], piece: &[u8], marker: &[u8], out: &mut Vec<Token>) {
         let mut pos = 0;
         while pos < piece.len() {
             let end = pos + if self.by_characters { char_len(piece, pos) } else { 1 };
-            let token = if end == piece.len() && !self.end_of_word.is_empty() {
-                vocab.find(&[&piece[pos..], &self.end_of_word].concat())
+            let token = if end == piece.len() && !marker.is_empty() {
+                vocab.find(&[&piece[pos..], marker].concat())
             } else if self.by_characters {
                 vocab.find(&piece[pos..end])
             } else {
@@ -78,16 +89,5 @@ impl Units {
             true => units.to_owned(),
             false => format!("{units}, the last marked {}", show(&self.end_of_word)),
         }
-    }
-}
-
-fn check_last_bytes(vocab: &Vocab, end_of_word: &[u8]) -> Result<()> {
-    let missing = (0..=255u8).find(|&byte| vocab.find(&[&[byte], end_of_word].concat()).is_none());
-    match missing {
-        Some(byte) => Err(Error::format(format!(
-            "each byte needs an entry with the end-of-word marker {} behind it; 0x{byte:02x} has none",
-            show(end_of_word)
-        ))),
-        None => Ok(()),
     }
 }

@@ -1,86 +1,179 @@
-//! Split patterns: where does the piece that starts here end? One scanner a file, each equal to its regular
-//! expression (`patterns.py`), written as a forward scan without backtracking: linear in the text, whatever it is.
+//! Split patterns: where does the piece that starts here end? The common ones have a scanner, one a file, each equal
+//! to its regular expression (`patterns.py`), written as a forward scan without backtracking: linear in the text,
+//! whatever it is. Every other regular expression is compiled (`regex`), and is linear too.
 //!
-//! A scanner sees the text from a piece's start to the text's end and nothing before: regular expressions without
-//! look-behind have no memory. To add one: a file here, a row in `PATTERNS`.
+//! A piece depends on the text from its start to the text's end and on nothing before: regular expressions without
+//! look-behind have no memory. To add a scanner: a file here, a row in `SCANNERS`.
 
 mod cl100k;
-mod clip;
+pub mod digits;
 mod gpt2;
 mod o200k;
-mod spaces;
+pub mod regex;
 
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, LETTER, MARK, NUMBER, SPACE};
 
-/// A split pattern.
-pub struct Pattern {
-    pub name: &'static str,
-    /// Whether it cuts at all.
-    pub splits: bool,
-    /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
-    pub end: fn(text: &[u8], pos: usize) -> usize,
-    /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
-    /// beside it, wherever it starts and ends. May say no where there always is one.
-    pub cut: fn(text: &[u8], at: usize) -> bool,
-    /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
-    /// None where it is p itself (but for the first and last few p, which are left to `end`).
-    pub prefix_ends: Option<PrefixEnds>,
-    /// Whether what starts at `pos`, as far as `end`, is dropped instead of being a piece. None: nothing is.
-    pub is_dropped: Option<fn(text: &[u8], pos: usize) -> bool>,
+use regex::{Regex, ScanState, Syntax};
+
+/// A split pattern: a row of `SCANNERS`, or a compiled regular expression.
+#[derive(Debug)]
+pub struct Pattern(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Scanner(&'static Scanner),
+    /// With `drops`, what no match covers is no piece, but left out.
+    Regex {
+        regex: Box<Regex>,
+        drops: bool,
+    },
 }
 
-impl Pattern {
-    /// Gives `visit` the start and end of each piece of `text`.
-    #[inline]
-    pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        let mut pos = 0;
-        while pos < text.len() {
-            let end = (self.end)(text, pos);
-            match self.is_dropped {
-                Some(is_dropped) if is_dropped(text, pos) => {}
-                _ => visit(pos, end)?,
-            }
-            pos = end;
-        }
-        Ok(())
-    }
+#[derive(Debug)]
+struct Scanner {
+    name: &'static str,
+    /// Whether it cuts at all.
+    splits: bool,
+    end: fn(text: &[u8], pos: usize) -> usize,
+    cut: fn(text: &[u8], at: usize) -> bool,
+    prefix_ends: Option<PrefixEnds>,
 }
 
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
-const PATTERNS: &[Pattern] = &[
-    Pattern { name: "gpt2", end: gpt2::end, ..PLAIN },
-    Pattern { name: "cl100k", end: cl100k::end, ..PLAIN },
-    Pattern { name: "o200k", end: o200k::end, prefix_ends: Some(o200k::prefix_ends), ..PLAIN },
-    Pattern { name: "clip", end: clip::end_any_case, ..DROPPING },
-    Pattern { name: "clip-cased", end: clip::end, ..DROPPING },
-    Pattern { name: "white-space", end: spaces::white_space_end, ..DROPPING },
-    Pattern { name: "spaces", end: spaces::end, cut: spaces::cut, is_dropped: Some(spaces::is_dropped), ..DROPPING },
-    Pattern { name: "none", splits: false, cut: |_, _| false, ..PLAIN },
+const SCANNERS: &[Scanner] = &[
+    Scanner { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
+    Scanner { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
+    Scanner { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
+    Scanner { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
 ];
 
-const PLAIN: Pattern = Pattern {
-    name: "",
-    splits: true,
-    end: |text, _| text.len(),
-    cut: at_word_end,
-    prefix_ends: None,
-    is_dropped: None,
-};
+impl Pattern {
+    /// The scanner called `name`.
+    pub fn scanner(name: &str) -> Result<Self> {
+        match SCANNERS.iter().find(|scanner| scanner.name == name) {
+            Some(scanner) => Ok(Self(Kind::Scanner(scanner))),
+            None => Err(Error::value(format!("there is no scanner for the split pattern {name:?}"))),
+        }
+    }
 
-/// Drops white space, and has none in its pieces.
-const DROPPING: Pattern = Pattern { cut: beside_space, is_dropped: Some(is_space), ..PLAIN };
+    pub fn regex(text: &str, syntax: &str, allow_backtracking: bool, drops: bool) -> Result<Self> {
+        let regex = Box::new(Regex::new(text, Syntax::new(syntax)?, allow_backtracking)?);
+        Ok(Self(Kind::Regex { regex, drops }))
+    }
 
-/// The pattern called `name`.
-pub fn pattern(name: &str) -> Result<&'static Pattern> {
-    match PATTERNS.iter().find(|pattern| pattern.name == name) {
-        Some(pattern) => Ok(pattern),
-        None => Err(Error::value(format!("unknown split pattern {name:?}"))),
+    /// How it runs, and why that is right.
+    pub fn plan(&self) -> (String, String) {
+        match &self.0 {
+            Kind::Scanner(scanner) => {
+                (format!("scanner {}", scanner.name), "a forward scan that equals the regular expression".to_owned())
+            }
+            Kind::Regex { regex, drops: false } => regex.plan(),
+            Kind::Regex { regex, drops: true } => {
+                let (how, why) = regex.plan();
+                (how, why + "; what it does not match is dropped")
+            }
+        }
+    }
+
+    /// Whether this is a hand-written scanner, of which more is known than of any expression: a long piece of one
+    /// kind of character keeps its end if it loses its start, and a piece is never looked beyond by more than the
+    /// pieces around it.
+    pub fn is_scanner(&self) -> bool {
+        matches!(self.0, Kind::Scanner(_))
+    }
+
+    /// Whether it cuts at all.
+    pub fn splits(&self) -> bool {
+        !matches!(self.0, Kind::Scanner(Scanner { splits: false, .. }))
+    }
+
+    /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`. For one piece after the other use
+    /// `scan`, which is linear even where pieces are looked far beyond.
+    pub fn end(&self, text: &[u8], pos: usize) -> usize {
+        self.scan(text).end(pos)
+    }
+
+    /// Gives `visit` the start and the end of each piece of `text`.
+    #[inline]
+    pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let (mut scan, mut pos) = (self.scan(text), 0);
+        while pos < text.len() {
+            let end = match &self.0 {
+                Kind::Regex { regex, drops: true } => match regex.next_match(text, pos, &mut scan.state) {
+                    Some((start, end)) => {
+                        visit(start, end)?;
+                        end
+                    }
+                    None => break,
+                },
+                _ => {
+                    let end = scan.end(pos);
+                    visit(pos, end)?;
+                    end
+                }
+            };
+            pos = end;
+        }
+        scan.check()
+    }
+
+    /// A scan of one text.
+    pub fn scan<'a>(&'a self, text: &'a [u8]) -> Scan<'a> {
+        Scan { pattern: self, text, state: ScanState::default() }
+    }
+
+    /// Whether there is a boundary at `at` (neither the start nor the end) in any text with these two characters
+    /// beside it, wherever it starts and ends. May say no where there always is one.
+    pub fn cut(&self, text: &[u8], at: usize) -> bool {
+        match &self.0 {
+            Kind::Scanner(scanner) => (scanner.cut)(text, at),
+            Kind::Regex { regex, .. } => regex.cut(text, at),
+        }
+    }
+
+    /// Whether a text that ends at `at` and one that starts there have the boundaries that they have together, but
+    /// for one at `at`, because the character in front is in no match. May say no where they have.
+    pub fn ignores(&self, text: &[u8], at: usize) -> bool {
+        matches!(&self.0, Kind::Regex { regex, .. } if regex.ignores(text, at))
+    }
+
+    /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
+    /// None where it is p itself (but for the first and last few p, which are left to `end`). Places inside a character
+    /// have `start`.
+    pub fn prefix_ends(&self, text: &[u8], start: usize, end: usize) -> Option<Vec<usize>> {
+        match &self.0 {
+            Kind::Scanner(scanner) => scanner.prefix_ends.map(|ends| ends(text, start, end)),
+            Kind::Regex { regex, .. } => Some(regex.prefix_ends(text, start, end)),
+        }
     }
 }
 
-/// No pattern here has a piece in which a number is followed by anything else, a letter by anything but a letter, a
+/// One text, cut piece by piece.
+pub struct Scan<'a> {
+    pattern: &'a Pattern,
+    text: &'a [u8],
+    state: ScanState,
+}
+
+impl Scan<'_> {
+    /// The end of the piece that starts at `pos`, which must be inside the text; always beyond `pos`.
+    #[inline]
+    pub fn end(&mut self, pos: usize) -> usize {
+        match &self.pattern.0 {
+            Kind::Scanner(scanner) => (scanner.end)(self.text, pos),
+            Kind::Regex { regex, .. } => regex.end(self.text, pos, &mut self.state),
+        }
+    }
+
+    /// Fails if the ends given are worth nothing, because the steps of a pattern that backtracks were used up.
+    pub fn check(&self) -> Result<()> {
+        self.state.check()
+    }
+}
+
+/// No scanner has a piece in which a number is followed by anything else, a letter by anything but a letter, a
 /// mark or an apostrophe, or anything visible by white space other than a newline.
 fn at_word_end(text: &[u8], at: usize) -> bool {
     let (before, _) = class_before(text, at);
@@ -92,15 +185,6 @@ fn at_word_end(text: &[u8], at: usize) -> bool {
     } else {
         before & SPACE == 0 && after & SPACE != 0 && !matches!(text[at], b'\r' | b'\n')
     }
-}
-
-/// Whether white space starts or ends here.
-fn beside_space(text: &[u8], at: usize) -> bool {
-    is_space(text, at) != (class_before(text, at).0 & SPACE != 0)
-}
-
-fn is_space(text: &[u8], pos: usize) -> bool {
-    class_at(text, pos).0 & SPACE != 0
 }
 
 /// The end of the run from `pos` of characters whose class flags satisfy `is`.
@@ -188,19 +272,6 @@ impl White {
         } else {
             self.last
         }
-    }
-}
-
-/// The end of `'s|'t|'re|'ve|'m|'ll|'d` at `pos`, if it matches.
-#[inline]
-fn lower_contraction(text: &[u8], pos: usize) -> Option<usize> {
-    if text[pos] != b'\'' {
-        return None;
-    }
-    match (text.get(pos + 1), text.get(pos + 2)) {
-        (Some(b's' | b't' | b'm' | b'd'), _) => Some(pos + 2),
-        (Some(b'l'), Some(b'l')) | (Some(b'r' | b'v'), Some(b'e')) => Some(pos + 3),
-        _ => None,
     }
 }
 

@@ -1,0 +1,6 @@
+"""Other libraries' names and conventions on top of subword: change one import, and code written for them runs.
+
+    import subword.compat.tiktoken as tiktoken
+
+One file a library; its docstring lists where it differs, and why.
+"""

@@ -1,0 +1,135 @@
+"""Rank files of tiktoken: a vocabulary, and nothing else.
+
+    file = line*
+    line = token " " rank "\\n"        token: its bytes in base64; rank: decimal digits, also its id
+
+Blank lines are passed over, and the lines may stand in any order. The lower rank merges first; a piece that is a token
+as a whole is that token. Split pattern and special tokens are not in the file (see `bare.py`).
+
+Whisper's files have a line `= 50256`, an empty token, which no text can give: its id is left out, with a warning.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+
+from ..errors import SubwordValueError
+from ..spec import BPE, MAX_ID, Spec
+from .bare import (
+    Input,
+    bpe_spec,
+    entries,
+    missing_bytes,
+    pattern_and_special_tokens,
+    refuse,
+    split_pattern,
+    warn_of_roles,
+    warn_of_what_is_left_out,
+)
+from .json_node import shown
+from .rank_merges import merges_of_rank_model
+
+KIND = "a .tiktoken file"
+
+_FIRST_LINE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3}={1,2})?) [0-9]+\s*?(?:\n|\Z)"
+)
+
+PARTS = {
+    "pieces": "each line, a token in base64",
+    "ids": "each line, the number",
+    "merges": "the ids: of two neighbours that spell an entry, those that spell the one with the lowest id merge first",
+    "pattern": None,
+    "normalization": None,
+    "extra tokens": None,
+    "template": None,
+    "roles": None,
+    "notes": None,
+}
+LIMITS = "merges in another order than that of the ids they make; entries that do not merge from their parts"
+
+
+def looks_like(data: bytes) -> bool:
+    match = _FIRST_LINE.match(data[:4096])
+    return match is not None and len(match[1]) > 0 and len(match[1]) % 4 == 0
+
+
+def read(file: Input) -> Spec:
+    """The spec that a file and what is said of it mean.
+
+    Raises:
+        FormatError: the file is damaged, or what it leaves out is neither given nor known.
+    """
+    ranks = _ranks(file)
+    pattern, special = pattern_and_special_tokens(file, KIND, hashlib.sha256(file.data).hexdigest())
+    model = BPE(entries(ranks, file), priority="rank", ignore_merges=True)
+    return bpe_spec(model, pattern, special, source=file.name)
+
+
+def _ranks(file: Input) -> dict[bytes, int]:
+    ranks: dict[bytes, int] = {}
+    lines: dict[int, int] = {}
+    for number, line in enumerate(file.data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 2:
+            raise file.error(f"expected a token in base64, a space and its rank, found {shown(line)}", number)
+        token, rank = _token(fields[0]), int(fields[1]) if re.fullmatch(rb"[0-9]{1,10}", fields[1]) else -1
+        if token is None:
+            raise file.error(f"{shown(fields[0])} is not base64; is the file complete?", number)
+        if not 0 <= rank <= MAX_ID:
+            raise file.error(f"the rank must be a number from 0 to {MAX_ID}, found {shown(fields[1])}", number)
+        if rank in lines:
+            raise file.error(f"the rank {rank} stands already in line {lines[rank]}", number)
+        if token in ranks:
+            raise file.error(f"the token {shown(token)} stands already in line {lines[ranks[token]]}", number)
+        ranks[token] = rank
+        lines[rank] = number
+    return ranks
+
+
+def _token(field: bytes) -> bytes | None:
+    if field == b"=":  # Whisper's empty token
+        return b""
+    try:
+        return base64.b64decode(field, validate=True)
+    except binascii.Error:
+        return None
+
+
+def write(spec: Spec) -> bytes:
+    """The file with the vocabulary of `spec`. Warns of what must be said again when it is loaded.
+
+    Raises:
+        SubwordValueError: neither the file nor the arguments of `load` can hold something of `spec`.
+    """
+    split_pattern(spec, KIND)
+    missing = missing_bytes(spec.model.vocab.pieces)
+    if missing:
+        refuse(KIND, f"a model without tokens for the bytes {missing!r}")
+    _check_order(spec)
+    data = b"".join(b"%b %d\n" % (base64.b64encode(piece), id) for piece, id in spec.model.vocab.items())
+    warn_of_what_is_left_out(spec, KIND, hashlib.sha256(data).hexdigest())
+    warn_of_roles(spec, KIND)
+    return data
+
+
+def _check_order(spec: Spec) -> None:
+    """The ids, taken as ranks, must mean what the model means."""
+    model = spec.model
+    if model.priority == "rank" and model.ignore_merges:
+        return
+    try:
+        merges = merges_of_rank_model(spec)
+    except SubwordValueError as error:
+        refuse(KIND, f"this model: {error}")
+    if model.priority == "merges" and merges != [(left, right) for left, right in model.merges.tolist()]:
+        pieces = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
+        mine = [(int(left), int(right)) for left, right in model.merges]
+        at = next(at for at, pair in enumerate([*mine, None]) if at >= len(merges) or merges[at] != pair)
+        found = " + ".join(repr(pieces[id]) for id in mine[at]) if at < len(mine) else "the end of the list"
+        refuse(KIND, f"merges in another order than that of the ids they make: {found} stands at place {at}")
