@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import zstandard
 from texts import BYTES, TEXTS
+from vocabularies import ranks_from_bpe_openai
 
 import subword
 from subword import formats
@@ -228,6 +229,13 @@ def test_train_reports(home: Path) -> None:
     assert report["merges"] == report["vocab_size"] - 256
     assert report["bytes"] == (home / "text.txt").stat().st_size
     assert (home / "a.json").read_bytes() == (home / "b.json").read_bytes()
+
+
+def test_info_files_of_a_known_name(home: Path) -> None:
+    ranks_from_bpe_openai("cl100k")  # skips without it
+    card = json.loads(run("info", "cl100k_base", "--files", "--json", cwd=home).stdout)
+    assert (card["file"], card["format"], card["bytes"]) == ("cl100k_base.tiktoken", "tiktoken", 1681126)
+    assert "pattern" in card["cannot_hold"]
 
 
 def test_train_takes_a_preset_and_what_is_given_beside_it(home: Path) -> None:

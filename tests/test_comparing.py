@@ -212,8 +212,9 @@ def test_every_format_says_where_each_part_stands(row: formats.Format) -> None:
 
 def test_recognise(tmp_path: Path) -> None:
     formats.save(WITH_END, tmp_path / "tokenizer.json")
-    path, row = formats.recognise(tmp_path)
-    assert (path, row.name) == (tmp_path / "tokenizer.json", "tokenizer.json")
+    path, row, size = formats.recognise(tmp_path)
+    file = tmp_path / "tokenizer.json"
+    assert (path, row.name, size) == (str(file), "tokenizer.json", file.stat().st_size)
     (tmp_path / "x").write_bytes(b"what is this")
     with pytest.raises(FormatError, match="no tokenizer format"):
         formats.recognise(tmp_path / "x")

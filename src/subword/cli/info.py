@@ -118,12 +118,12 @@ def _model(model: dict[str, Any]) -> str:
 
 def describe_files(path: str, tok: Tokenizer) -> dict[str, Any]:
     """Where the file of a tokenizer holds what, as plain data."""
-    file, row = formats.recognise(path)
+    file, row, size = formats.recognise(path)
     held = _held(tok)
     return {
-        "file": str(file),
+        "file": file,
         "format": row.name,
-        "bytes": file.stat().st_size,
+        "bytes": size,
         "parts": [{"part": part, "where": row.parts[part], "here": held[part]} for part in formats.PARTS],
         "cannot_hold": [part for part in formats.PARTS if row.parts[part] is None],
         "limits": row.limits,

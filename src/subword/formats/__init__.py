@@ -198,14 +198,14 @@ def load(
     return _read(_input_of(path, pattern, special_tokens))
 
 
-def recognise(path: AnyPath) -> tuple[Path, Format]:
-    """The file that `load` would read, and its format.
+def recognise(path: AnyPath) -> tuple[str, Format, int]:
+    """The file that `load` would read, its format, and its size in bytes.
 
     Raises:
         SubwordOSError, FormatError: as for `load`; damage to the file is not looked for.
     """
     file = _input_of(path)
-    return Path(file.path or file.name), _format_of_content(file)
+    return file.path or file.name, _format_of_content(file), len(file.data)
 
 
 def _input_of(
