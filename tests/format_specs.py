@@ -17,8 +17,10 @@ from subword.formats import tokenizer_json
 from subword.patterns import DIGITS, PATTERNS, digits_and_rest, pattern_of
 from subword.spec import (
     BPE,
+    Decode,
     Digits,
     ExtraToken,
+    Lowercase,
     MatchTokens,
     Normalize,
     PrefixSpace,
@@ -50,8 +52,8 @@ def spec_of(
     *extra: ExtraToken, model: BPE | None = None, stages: tuple[Stage, ...] = (Split("gpt2"),), **more: Any
 ) -> Spec:
     """A spec that takes its extra tokens from text where `normalized` says, before and behind the normalizers."""
-    normalizers = tuple(stage for stage in stages if isinstance(stage, Normalize))
-    others = tuple(stage for stage in stages if not isinstance(stage, Normalize))
+    normalizers = tuple(stage for stage in stages if isinstance(stage, (Normalize, Lowercase)))
+    others = tuple(stage for stage in stages if not isinstance(stage, (Normalize, Lowercase)))
     taken = {token.normalized for token in extra if token.kind != "unmatchable"}
     raw, normalized = ((MatchTokens(flag),) if flag in taken else () for flag in (False, True))
     return Spec((*raw, *normalizers, *normalized, *others), model or bpe(), extra, **more)
@@ -84,12 +86,18 @@ HARD = [
 
 @st.composite
 def models(draw: st.DrawFn) -> BPE:
-    """Bytes and random merges of a few of them, with ids in any order, some of them missing."""
+    """Bytes and random merges of a few of them, with ids in any order, some of them missing; a marker now and then."""
     pieces = [bytes([byte]) for byte in range(256)]
     parts = [bytes([byte]) for byte in b"ab \n\xc3\xa9"]
+    marker = draw(st.sampled_from(["", "", "", "</w>", "b"]))
+    if marker:
+        pieces += [piece + marker.encode() for piece in pieces if piece + marker.encode() not in pieces]
+        parts += [b"a" + marker.encode(), b"b" + marker.encode()]
     merges: list[tuple[bytes, bytes]] = []
     for pair in draw(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=8)):
         left, right = (parts[number % len(parts)] for number in pair)
+        if left.endswith(b"</w>"):
+            continue
         if (left, right) not in merges:
             merges.append((left, right))
         if left + right not in pieces:
@@ -99,7 +107,7 @@ def models(draw: st.DrawFn) -> BPE:
     ids = rng.sample(range(len(pieces) + draw(st.sampled_from([0, 0, 3]))), len(pieces))
     entries = dict(zip(pieces, ids, strict=True))
     rows = np.array([(entries[left], entries[right]) for left, right in merges], dtype=np.uint32).reshape(-1, 2)
-    return BPE(Vocab.of(entries.items()), rows, "merges", draw(st.booleans()))
+    return BPE(Vocab.of(entries.items()), rows, "merges", draw(st.booleans()), end_of_word=marker)
 
 
 @st.composite
@@ -120,14 +128,16 @@ def specs(draw: st.DrawFn) -> Spec:
     around = [draw(st.lists(st.sampled_from(known), max_size=2)) for _ in range(5)]
     template = Template((*around[0], "A", *around[1]), (*around[2], "A", *around[3], "B", *around[4]))
     forms = draw(st.lists(st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), max_size=2))
+    lower = [Lowercase(draw(st.integers(0, 3)) == 0)] if draw(st.integers(0, 3)) == 0 else []
     prefix_space = [PrefixSpace()] if draw(st.integers(0, 3)) == 0 else []
     digits = draw(st.none() | st.builds(Digits, st.sampled_from(sorted(DIGITS)), st.sampled_from(["16.0", "17.0"])))
     splitting = [*([digits] if digits else []), Split(draw(st.sampled_from(NAMES)))]
     return spec_of(
         *extra,
         model=model,
-        stages=(*map(Normalize, forms), *prefix_space, *splitting),
+        stages=(*map(Normalize, forms), *lower, *prefix_space, *splitting),
         template=draw(st.sampled_from([Template(), template])),
+        decode=Decode(model.end_of_word) if model.end_of_word else Decode(),
         roles=draw(st.dictionaries(st.sampled_from(["bos", "eos", "pad", "unk"]), st.sampled_from(known))),
         notes=draw(st.dictionaries(st.text(max_size=3), st.none() | st.integers() | st.text(max_size=9), max_size=2)),
     )

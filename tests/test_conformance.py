@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Refused today is fine, refused tomorrow is not: these must load.
-MUST_LOAD = {"claude2", "deepseek_v3", "gpt2", "gpt_neox", "llama3", "modernbert", "qwen3"}
+MUST_LOAD = {"claude2", "clip", "deepseek_v3", "gpt2", "gpt_neox", "llama3", "modernbert", "qwen3"}
 
 # The pattern that tiktoken has for each vocabulary; a file of ranks does not say.
 RANK_PATTERNS = {"r50k_base": "gpt2", "p50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
@@ -118,6 +118,50 @@ def check_roberta(tokenizer: subword.Tokenizer) -> None:
     for text, ids, _, decoded in rows_of("roberta"):
         assert tokenizer.encode_ordinary(text) == ids, text
         assert tokenizer.decode(ids) == decoded
+
+
+def test_clip() -> None:
+    """CLIP's own file has the ids of its tokenizer.json, in which some letters and contractions differ a little."""
+    own = subword.load(KIT / "files" / "more" / "bpe_simple_vocab_16e6.txt.gz")
+    other = subword.load(KIT / "files" / "clip.json")
+    assert dict(own.vocab) == dict(other.vocab)
+    assert own.spec.model.merges.tolist() == other.spec.model.merges.tolist()
+    for text, ids, *_ in rows_of("clip"):
+        if not {"Σ", "ſ"} & set(text) and "|" not in text:
+            assert own.encode(text, allowed_special="all") == ids, text
+    assert own.decode(own.encode("A photo of a Cat!")) == "a photo of a cat ! "
+    assert own.tokenize("a photo").pieces == ["a</w>", "photo</w>"]
+    assert formats.read(formats.clip.write(own.spec)) == own.spec
+
+
+def test_gpt1() -> None:
+    """From vocab.json and merges.txt: characters, a marker and an unknown token, as tokenizers has them."""
+    hf = pytest.importorskip("tokenizers")
+    vocab, merges = (KIT / "files" / "more" / f"gpt1.{name}" for name in ("vocab.json", "merges.txt"))
+    ids = json.loads(vocab.read_text("utf-8"))
+    pairs = [line.split(" ") for line in merges.read_text("utf-8").split("\n")[1:] if line]
+    document = {
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "decoder": {"type": "BPEDecoder", "suffix": "</w>"},
+        "model": {
+            "type": "BPE",
+            "unk_token": "<unk>",
+            "end_of_word_suffix": "</w>",
+            "vocab": ids,
+            "merges": pairs,
+        },
+    }
+    theirs = hf.Tokenizer.from_str(json.dumps({"version": "1.0", **document}))
+    ours = subword.Tokenizer(tokenizer_json.read(json.dumps(document).encode(), "gpt1"))
+    assert tokenizer_json.read(tokenizer_json.write(ours.spec), "again") == ours.spec
+    unknown = 0
+    for text in TEXTS:
+        expected_ids = theirs.encode(text).ids
+        assert ours.encode(text) == expected_ids, text
+        assert ours.decode(expected_ids) == theirs.decode(expected_ids)
+        unknown += ours.unk_id in expected_ids
+    assert 0 < unknown < len(TEXTS)
 
 
 @pytest.mark.parametrize("path", sorted(KIT.glob("files/**/*.*")), ids=lambda path: path.name)

@@ -140,6 +140,9 @@ def test_ids_equal_those_of_tokenizers(spec: Spec, seed: int) -> None:
         "'s",
         "ａ",
         "ﬁ",
+        "AΣ",
+        "İ",
+        "</w>",
     ]
     for _ in range(5):
         text = "".join(rng.choices(pieces, k=rng.randrange(12)))
@@ -294,7 +297,7 @@ def test_files_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, saved: Pa
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("tok", None, r"the name says no format; end it in .subword \(native\), .json \(tokenizer.json\)"),
+        ("tok", None, r"the name says no format; end it in .subword \(native\), .codes \(subword-nmt\)"),
         ("tok.txt", None, "the name says no format"),
         ("tok.json", "yaml", "unknown format 'yaml'; the formats are 'native', .*'tokenizer.json'"),
         ("tok.json", 5, "unknown format 5"),

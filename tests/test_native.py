@@ -108,7 +108,7 @@ FORGED: dict[str, tuple[bytes, str]] = {
     "endless section": (forged(("sections.0.1", 2**62)), "cut off in its section 'pieces'"),
     "negative section": (forged(("sections.0.1", -8)), r"sections\[0\]\[1\]: expected a whole number"),
     "huge number": (forged(("sections.0.1", 10**300)), r"sections\[0\]\[1\]: expected a whole number"),
-    "stage": (forged(("outline.stages.0.stage", "Lowercase")), "KeyError: 'Lowercase'"),
+    "stage": (forged(("outline.stages.0.stage", "Reverse")), "KeyError: 'Reverse'"),
     "stage without a name": (forged(("outline.stages.0", {})), "header: KeyError"),
     "stages are a number": (forged(("outline.stages", 5)), "header: TypeError"),
     "stage is a list": (forged(("outline.stages.0", [])), "header: TypeError"),

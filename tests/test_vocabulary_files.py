@@ -573,7 +573,7 @@ def test_the_two_files_find_each_other(vocab: str, merges: str, tmp_path: Path) 
         assert formats.load(path, "gpt2", {}) == spec_of()
     (tmp_path / vocab).unlink()
     with pytest.raises(
-        FormatError, match=f"{merges}: the other half is missing: {vocab} .*subword-nmt is not supported"
+        FormatError, match=f"{merges}: the other half is missing: {vocab} .*subword-nmt, which need none"
     ):
         formats.load(tmp_path / merges, "gpt2", {})
 

@@ -26,7 +26,8 @@ const FLAGS: &[(&str, u8)] = &[
 const CATEGORIES: &str = "L N M P S Z C LC Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp \
      Cc Cf Co Cn";
 
-const PROPERTIES: &str = "White_Space Alphabetic Uppercase Lowercase Any ASCII ASCII_Hex_Digit Hex_Digit Emoji \
+const PROPERTIES: &str =
+    "White_Space Alphabetic Uppercase Lowercase Cased Case_Ignorable Any ASCII ASCII_Hex_Digit Hex_Digit Emoji \
      Emoji_Presentation Extended_Pictographic Ideographic ID_Start ID_Continue XID_Start XID_Continue Dash \
      Default_Ignorable_Code_Point Grapheme_Extend Variation_Selector";
 

@@ -25,6 +25,9 @@ def same_in_both_syntaxes(regex: str) -> bool:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
+def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
+    """`text` in lower case, by the tables of a Unicode version."""
+
 def frozen_text(text: _Text) -> Any:
     """A `str` or bytes as they are, a copy of another buffer: what stays the same while it is looked at twice."""
 
@@ -45,8 +48,10 @@ class Engine:
         merges: _U32,
         priority: str,
         ignore_merges: bool,
+        units: tuple[str, str, int | None],
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
         template: tuple[Sequence[int], Sequence[int]],
+        decode: tuple[str, bool],
     ) -> Engine: ...
     @property
     def n_vocab(self) -> int: ...
@@ -133,3 +138,9 @@ class PieceCounter:
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
+
+    def characters(self, end_of_word: str) -> list[bytes]:
+        """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
+
+    def learn_bpe_of_characters(self, merges: int, end_of_word: str, tie_rule: str, progress: Any) -> tuple[_U32, _U64]:
+        """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""

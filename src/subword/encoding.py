@@ -25,8 +25,8 @@ class Encoding:
         char_spans: the same in characters. All tokens of one character have that character's span.
         text: the text.
 
-    The spans are on the text as it was given, whatever the stages rewrote, and together they cover it. A token of
-    the template has an empty span.
+    The spans are on the text as it was given, whatever the stages rewrote. Together they cover it, but for what the
+    split pattern drops. A token of the template has an empty span.
     """
 
     text: str | bytes

@@ -19,7 +19,7 @@ from .arguments import list_of
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import Digits, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
+from .spec import Digits, ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
 
 Engine = _core.Engine
 
@@ -28,19 +28,21 @@ def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
     """Stages as the core takes them: the name, then the settings in their order, as text.
 
     A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
-    for it, or `SplitRegex`.
+    for it, or `SplitRegex`, whose last setting is whether what no match covers is dropped.
     """
     rows: list[tuple[str, ...]] = []
     for stage in stages:
         if isinstance(stage, Split):
-            for plain in patterns.get_pattern(stage.pattern).steps:
+            pattern = patterns.get_pattern(stage.pattern)
+            for plain in pattern.steps:
                 scanner = patterns.scanner_of(plain)
                 if scanner:
                     rows.append(("Split", scanner, stage.unicode))
                 else:
-                    rows.append(_stage_row(SplitRegex(plain, "oniguruma", unicode=stage.unicode)))
+                    regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
+                    rows.append((*_stage_row(regex), "true" if pattern.drops else "false"))
         else:
-            rows.append(_stage_row(stage))
+            rows.append((*_stage_row(stage), "false") if isinstance(stage, SplitRegex) else _stage_row(stage))
     return rows
 
 
@@ -77,8 +79,10 @@ def compile_spec(spec: Spec) -> Engine:
             np.ascontiguousarray(model.merges, dtype=np.uint32).reshape(-1, 2),
             model.priority,
             model.ignore_merges,
+            (model.unit, model.end_of_word, model.unk),
             extra_rows(spec.extra),
             around(spec.template.single),
+            (spec.decode.end_of_word, spec.decode.trim),
         )
     except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
         raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
@@ -112,7 +116,9 @@ class ReferenceEngine:
         model = spec.model
         self.ids: dict[bytes, int] = dict(model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
-        self.missing = bytes(byte for byte in range(256) if bytes([byte]) not in self.ids)
+        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
+        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
+        self.missing = b"".join(lacking) if model.unit == "byte" else b""
         if set(self.missing) - set(NEVER_IN_UTF8):
             raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
@@ -168,6 +174,8 @@ class ReferenceEngine:
             return lambda segment: self.match(segment, policy, stage.normalized)
         if isinstance(stage, Normalize):
             return lambda segment: [normalize(segment, stage)]
+        if isinstance(stage, Lowercase):
+            return lambda segment: [lowercase(segment, stage)]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
         if isinstance(stage, Digits):
@@ -197,6 +205,8 @@ class ReferenceEngine:
                 for stage in self.spec.stages if normalized else ():
                     if isinstance(stage, Normalize):
                         content = _core.normalize(content, stage.form, stage.unicode)
+                    if isinstance(stage, Lowercase):
+                        content = lowercase(Segment(content, [(0, 0)] * len(content)), stage).text
                 taken[content] = token
         start = 0
         longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
@@ -224,18 +234,36 @@ class ReferenceEngine:
         elif model.priority == "rank":
             ids = reference.encode_by_rank(data, self.ids)
         else:
-            ids = reference.encode([self.ids[bytes([byte])] for byte in data], self.merges, self.ranks)
+            ids = reference.encode(self.units_of(piece.text), self.merges, self.ranks)
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
         spans: list[Span] = []
+        starts = [0]  # the byte at which each character starts
         for char, (start, end) in zip(piece.text, piece.spans, strict=True):
             size = len(char.encode("utf-8", "surrogateescape"))
             own = size == end - start
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
+            starts.append(len(spans))
         at = 0
-        for id in ids:
-            size = len(self.bytes[id])
-            yield id, (spans[at][0], spans[at + size - 1][1])
-            at += size
+        for number, id in enumerate(ids, 1):
+            after = starts[starts.index(at) + 1] if id == model.unk else at + len(self.bytes[id])
+            after = len(spans) if number == len(ids) else after  # the marker covers nothing
+            yield id, (spans[at][0], spans[after - 1][1])
+            at = after
+
+    def units_of_entry(self, entry: bytes) -> list[int]:
+        """What a piece of which `entry` would be all, or the start, starts as."""
+        marker = self.spec.model.end_of_word.encode()
+        ends = bool(marker) and entry.endswith(marker)
+        stem = entry.removesuffix(marker) if ends else entry
+        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
+
+    def units_of(self, text: str, ends: bool = True) -> list[int]:
+        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
+        model = self.spec.model
+        chars = [char.encode("utf-8", "surrogateescape") for char in text]
+        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
+        units[-1] += model.end_of_word.encode() if ends else b""
+        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     # ---- the methods of the core's engine ----
 
@@ -327,7 +355,8 @@ class ReferenceEngine:
 
     def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
         """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
-        if not 1 < len(piece) <= 4096:
+        units = self.units_of_entry(piece)
+        if not 1 < len(units) <= 4096:
             return None
         parts: list[int]
         if self.spec.model.priority == "rank":
@@ -335,7 +364,7 @@ class ReferenceEngine:
             parts = reference.encode_by_rank(piece, known)
             return (parts[0], parts[1]) if len(parts) == 2 else None
         rules = {pair: made for pair, made in self.merges.items() if made != id}
-        parts = reference.encode([self.ids[bytes([byte])] for byte in piece], rules, self.ranks)
+        parts = reference.encode(units, rules, self.ranks)
         if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
             return None
         return parts[0], parts[1]
@@ -343,7 +372,15 @@ class ReferenceEngine:
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
         numbers = map(id_of, list_of("token ids", ids))
-        return b"".join(self.token_bytes(id) for id in numbers if id not in skipped)
+        kept = [id for id in numbers if id not in skipped]
+        data = b"".join(self.token_bytes(id) for id in kept)
+        if self.spec.decode.trim and kept and self.ends_word(kept[-1]):
+            data = data[: len(data) - len(self.spec.decode.end_of_word.encode())]
+        return data
+
+    def ends_word(self, id: int) -> bool:
+        marker = self.spec.model.end_of_word.encode()
+        return bool(marker) and (self.spec.model.vocab.piece_of(id) or b"").endswith(marker)
 
     def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
         return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
@@ -351,7 +388,10 @@ class ReferenceEngine:
     def token_bytes(self, id: Any) -> bytes:
         if id_of(id) not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        return self.bytes[id_of(id)]
+        data = self.bytes[id_of(id)]
+        if self.ends_word(id_of(id)):
+            return data.removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
+        return data
 
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
@@ -419,6 +459,25 @@ def normalize(segment: Segment, stage: Normalize) -> Segment:
     return Segment("".join(out), out_spans)
 
 
+def lowercase(segment: Segment, stage: Lowercase) -> Segment:
+    """Character by character; a sigma is final where a cased character is before it and none behind."""
+    text, spans = segment
+    out, out_spans = [], list[Span]()
+    for at, char in enumerate(text):
+        new = char if "\ud800" <= char <= "\udfff" else _core.lowercase(char, False, stage.unicode)
+        if char == "Σ" and stage.final_sigma and is_cased(text[:at][::-1]) and not is_cased(text[at + 1 :]):
+            new = "ς"
+        out.append(new)
+        out_spans += [spans[at]] * len(new)
+    return Segment("".join(out), out_spans)
+
+
+def is_cased(text: str) -> bool:
+    """Whether the first character of `text` that has a case, or is no mark or the like, has one."""
+    beside = next((char for char in text if not patterns.character_class("Case_Ignorable").fullmatch(char)), "")
+    return bool(patterns.character_class("Cased").fullmatch(beside))
+
+
 def prefix_space(segment: Segment) -> Segment:
     if segment.text.startswith(" ") or not segment.text:
         return segment
@@ -429,6 +488,7 @@ def prefix_space(segment: Segment) -> Segment:
 def cut(segment: Segment, pieces: Iterable[str]) -> Iterator[Segment]:
     at = 0
     for piece in pieces:
+        at = segment.text.index(piece, at)  # behind what a pattern drops
         yield Segment(piece, segment.spans[at : at + len(piece)])
         at += len(piece)
 

@@ -34,7 +34,7 @@ class Pattern:
     in HF's syntax `$` also matches before a newline, and `{1,3}+` repeats instead of being possessive.
 
     Where there are several expressions, each cuts the pieces that the one before it yields. What no match covers is a
-    piece too.
+    piece too; with `drops`, it is left out.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Pattern:
     users: str
     plain: str | tuple[str, ...] = ""
     aliases: tuple[str, ...] = ()
+    drops: bool = False
 
     def __post_init__(self) -> None:
         if not self.plain:
@@ -70,6 +71,8 @@ _O200K = _joined(
     r"\s+(?!\S)",
     r"\s+",
 )
+
+_CLIP = r"[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 PATTERNS: dict[str, Pattern] = {
     row.name: row
@@ -209,9 +212,37 @@ PATTERNS: dict[str, Pattern] = {
         Pattern(
             name="whitespace",
             regex=r"\S+|\s+",
-            origin="the textbooks: runs of white space and runs of everything else. Without the white space, these are "
-            "the pieces of HF's WhitespaceSplit",
+            origin="the textbooks: runs of white space and runs of everything else",
             users="textbook BPE",
+        ),
+        Pattern(
+            name="whitespace-split",
+            regex=r"\S+",
+            origin="WhitespaceSplit of HF tokenizers: whitespace, with the white space dropped",
+            users="character-level BPE of HF tokenizers",
+            drops=True,
+        ),
+        Pattern(
+            name="spaces",
+            regex=r"[^ \r\n]+",
+            origin="subword-nmt (2016): what stands between spaces and line ends, which are dropped",
+            users="subword-nmt",
+            drops=True,
+        ),
+        Pattern(
+            name="clip",
+            # Of either case, but for `st`, which in HF's syntax would match a ligature too.
+            regex=rf"<\|[sSſ](?i:tartoftext\|>)|(?i:<\|endoftext\|>)|{_CONTRACTION}|{_CLIP}",
+            origin="OpenAI, CLIP (2021), where the flag for letters of either case is set; white space is dropped",
+            users="CLIP",
+            drops=True,
+        ),
+        Pattern(
+            name="clip-cased",
+            regex=rf"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|{_CLIP}",
+            origin="OpenAI, tokenizer.json of CLIP: without that flag, which makes no difference in lower case",
+            users="CLIP in transformers",
+            drops=True,
         ),
         Pattern(
             name="none",
@@ -285,13 +316,16 @@ def split(name: str, text: str) -> list[str]:
     ['HOW', "'S", ' ', '123', '456', '7']
     """
     pieces = [text]
-    for plain in get_pattern(name).steps:
-        pieces = [part for piece in pieces for part in split_by(plain, "oniguruma", piece)]
+    row = get_pattern(name)
+    for plain in row.steps:
+        pieces = [part for piece in pieces for part in split_by(plain, "oniguruma", piece, row.drops)]
     return pieces
 
 
-def split_by(regex: str, syntax: str, text: str) -> Iterator[str]:
+def split_by(regex: str, syntax: str, text: str, drops: bool = False) -> Iterator[str]:
     """Cut `text` at the ends of matches: what no match covers is a piece too, and a match of nothing is a boundary.
+
+    With `drops`, what no match covers is left out.
 
     Raises:
         SubwordValueError: Python's `re` has no way to run the expression.
@@ -305,6 +339,9 @@ def split_by(regex: str, syntax: str, text: str) -> Iterator[str]:
         else:
             later = compiled.search(text, start + 1)
             end = later.start() if later else len(text)
+            if drops:
+                start = end
+                continue
         yield text[start:end]
         start = end
 

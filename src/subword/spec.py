@@ -4,7 +4,7 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
+    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
         -> BPE -> Template
 """
 
@@ -71,6 +71,21 @@ class Normalize:
 
 
 @dataclass(frozen=True, slots=True)
+class Lowercase:
+    """Rewrite the text into lower case, by the full mappings of the Unicode version `unicode`.
+
+    With `final_sigma`, a capital sigma at the end of a word becomes `ς`, as Python's `str.lower` has it; without,
+    characters do not look at each other, as in HF tokenizers.
+    """
+
+    final_sigma: bool = True
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixSpace:
     """Put a space in front of each stretch of text between extra tokens that does not start with one."""
 
@@ -122,9 +137,9 @@ class SplitRegex:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | PrefixSpace | Digits | Split | SplitRegex
+Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Digits | Split | SplitRegex
 STAGES: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (MatchTokens, Normalize, PrefixSpace, Digits, Split, SplitRegex)
+    cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Digits, Split, SplitRegex)
 }
 
 # ======================== vocabulary and model ========================
@@ -239,6 +254,14 @@ class Vocab:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def piece_of(self, id: int) -> bytes | None:
+        """The entry with an id, if there is one."""
+        at = int(np.searchsorted(self.ids, id))
+        if at == len(self.ids) or self.ids[at] != id:
+            return None
+        piece: bytes = self.pieces[at]
+        return piece
+
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Pairs of piece and id, in the order of the ids."""
         return zip(self.pieces, self.ids.tolist(), strict=True)
@@ -246,7 +269,7 @@ class Vocab:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BPE:
-    """Byte-pair encoding over bytes. A piece starts as its bytes; pairs of neighbours are merged until none can be.
+    """Byte-pair encoding. A piece starts as its bytes; pairs of neighbours are merged until none can be.
 
     `priority` says which pair goes first (the leftmost of equals):
 
@@ -255,25 +278,38 @@ class BPE:
     * `"rank"`: any two neighbours that together spell an entry, the entry with the lowest id (tiktoken's rule).
 
     With `ignore_merges`, a piece that is an entry as a whole is that entry, whatever the merges say.
+
+    With `unit="character"`, a piece starts as its characters; one without an entry is the entry with the id `unk`. With
+    an `end_of_word` marker, the last unit of a piece is the entry that spells it and the marker (`t</w>`), so an entry
+    that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
     """
 
     vocab: Vocab
     merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
     priority: Literal["merges", "rank"] = "merges"
     ignore_merges: bool = False
+    unit: Literal["byte", "character"] = "byte"
+    end_of_word: str = ""
+    unk: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.vocab, Vocab):
             raise SubwordValueError(f"the vocab of a BPE must be a Vocab, not {type(self.vocab).__name__}")
-        string("priority", self.priority)
+        for name in ("priority", "unit", "end_of_word"):
+            string(name, getattr(self, name))
+        if self.unk is not None:
+            object.__setattr__(self, "unk", integer("unk", self.unk))
         object.__setattr__(self, "ignore_merges", flag("ignore_merges", self.ignore_merges))
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
-        return BPE, (self.vocab, self.merges, self.priority, self.ignore_merges)
+        return BPE, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
 
 Model: TypeAlias = BPE
+
+_UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
+"""Fields of a BPE that the outline has only where they differ: older files have none of them."""
 
 # ======================== extra tokens and template ========================
 
@@ -329,6 +365,17 @@ def _template_item(item: Any) -> int | str:
         raise SubwordValueError(f'a template holds ids, "A" and "B", not {item!r}') from None
 
 
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """How the end-of-word marker of a model decodes: to `end_of_word`; with `trim`, to nothing behind the last id."""
+
+    end_of_word: str = " "
+    trim: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
 # ======================== the whole ========================
 
 
@@ -344,6 +391,7 @@ class Spec:
     model: Model
     extra: tuple[ExtraToken, ...] = ()
     template: Template = Template()
+    decode: Decode = Decode()
     roles: dict[str, int] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -355,7 +403,13 @@ class Spec:
                     wanted = " or ".join(kind.__name__ for kind in kinds)
                     raise SubwordValueError(f"Spec.{name} must hold {wanted}, not {item!r}")
             object.__setattr__(self, name, items)
-        for name, kind in (("model", BPE), ("template", Template), ("roles", dict), ("notes", dict)):
+        for name, kind in (
+            ("model", BPE),
+            ("template", Template),
+            ("decode", Decode),
+            ("roles", dict),
+            ("notes", dict),
+        ):
             if not isinstance(getattr(self, name), kind):
                 raise SubwordValueError(f"Spec.{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
@@ -369,9 +423,11 @@ class Spec:
                 "type": type(self.model).__name__,
                 "priority": self.model.priority,
                 "ignore_merges": self.model.ignore_merges,
+                **{name: value for name in _UNITS if (value := getattr(self.model, name)) != _UNITS[name]},
             },
             "extra": [asdict(token) for token in self.extra],
             "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
+            **({} if self.decode == Decode() else {"decode": asdict(self.decode)}),
         }
 
     def buffers(self) -> dict[str, bytes]:
@@ -407,12 +463,14 @@ class Spec:
             merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
             priority=outline["model"]["priority"],
             ignore_merges=outline["model"]["ignore_merges"],
+            **{name: outline["model"].get(name, value) for name, value in _UNITS.items()},
         )
         return cls(
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
             template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
+            decode=Decode(**outline.get("decode", {})),
             roles=dict(roles or {}),
             notes=dict(notes or {}),
         )

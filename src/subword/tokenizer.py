@@ -42,10 +42,10 @@ def load(
     The format is recognised by the content.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a byte-level BPE, a `.tiktoken` file, a `vocab.json`
-            with its `merges.txt`, a minbpe `.model`, or a folder with one of these. Where nothing is called so, one of
-            `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this
-            machine or downloaded, and checked by its SHA-256.
+        path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its
+            `merges.txt`, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary file, or a folder with one of
+            these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`,
+            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
             `vocab.json`) and is not a known one.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
@@ -138,7 +138,8 @@ class Tokenizer:
     @property
     def unk_id(self) -> int | None:
         """The id for what has none, if the tokenizer names one. A byte-level vocabulary needs none."""
-        return self._spec.roles.get("unk")
+        unk = self._spec.model.unk
+        return self._spec.roles.get("unk") if unk is None else unk
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes that `id` decodes to.
@@ -150,16 +151,22 @@ class Tokenizer:
         return data
 
     def token_piece(self, id: int) -> str:
-        """The token as files of the vocabulary spell it: `Ġthe` for the bytes ` the` (GPT-2's byte alphabet).
+        """The token as files of the vocabulary spell it: `Ġthe` for the bytes ` the` (GPT-2's byte alphabet), `the</w>`
+        where the vocabulary has a marker for the end of a word.
 
         Raises:
             UnknownTokenError: the vocabulary has no such id.
         """
         data = self.token_bytes(id)
-        return self._extra_by_id.get(operator.index(id)) or to_alphabet(data)
+        id = operator.index(id)
+        if id in self._extra_by_id:
+            return self._extra_by_id[id]
+        model = self._spec.model
+        data = (model.vocab.piece_of(id) or data) if model.end_of_word else data
+        return to_alphabet(data) if model.unit == "byte" else data.decode(errors="replace")
 
     def token_id(self, token: str | bytes) -> int:
-        """The id of a token, given as its bytes or as text.
+        """The id of a token, given as its bytes or as text, with the marker for the end of a word if it has one.
 
         Raises:
             UnknownTokenError: it is no entry of the vocabulary, though it may well encode to several.
@@ -482,8 +489,9 @@ class Tokenizer:
 
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
-            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder) or `"minbpe"`;
-                by default what the name says (`.subword`, `.json`, `.tiktoken`).
+            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
+                `"subword-nmt"` or `"clip"`; by default what the name says (`.subword`, `.json`, `.tiktoken`, `.codes`,
+                `.txt.gz`).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).
@@ -548,16 +556,27 @@ class StreamDecoder:
         self._skip = flag("skip_special_tokens", skip_special_tokens)
         self._utf8 = codecs.getincrementaldecoder("utf-8")(errors)
         self._errors = errors
+        self._tail: list[int] = []  # the last ids, which may get a space behind them when more come
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """The text that the next id, or the next few, make certain."""
         listed = ids if isinstance(ids, Iterable) else [ids]
+        if self._tokenizer.spec.decode.trim:
+            return self._decode(self._more(list(listed)), final=False)
         return self._decode(self._tokenizer.decode_bytes(listed, self._skip), final=False)
+
+    def _more(self, ids: list[int]) -> bytes:
+        """What `ids` add to the ids before them."""
+        before, tail = self._tokenizer.decode_bytes(self._tail, self._skip), self._tail + ids
+        data = self._tokenizer.decode_bytes(tail, self._skip)[len(before) :]
+        self._tail = ids[-1:] if self._tokenizer.decode_bytes(ids[-1:], self._skip) else tail
+        return data
 
     def finish(self) -> str:
         """What is left, and a fresh start."""
         text = self._decode(b"", final=True)
         self._utf8.reset()
+        self._tail = []
         return text
 
     def _decode(self, data: bytes, final: bool) -> str:

@@ -6,6 +6,7 @@ import operator
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from .errors import SubwordValueError, warn
 from .spec import (
     BPE,
     MAX_ID,
+    Decode,
     Digits,
     ExtraToken,
     MatchTokens,
@@ -63,6 +65,11 @@ DIGITS = ("pattern", *patterns.DIGITS)
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
+ALL_BYTES = [bytes([byte]) for byte in range(256)]
+
+UNK = "<unk>"
+"""What stands for unknown characters."""
+
 FEED_BYTES = 16 << 20
 """About how much text the counter gets at once."""
 
@@ -80,6 +87,8 @@ def train(
     eos_token: str | None = None,
     pad_token: str | None = None,
     normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None,
+    unit: Literal["byte", "character"] = "byte",
+    end_of_word: str = "",
     tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
     byte_order: Literal["value", "gpt2"] = "value",
     field: str = "text",
@@ -96,7 +105,8 @@ def train(
     Args:
         texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
-        vocab_size: how many entries the tokenizer has in the end, the 256 bytes and the special tokens included.
+        vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
+            tokens included.
         pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
@@ -105,6 +115,10 @@ def train(
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
         normalization: a Unicode normalization form to bring the text into first.
+        unit: what pieces start as. With `"character"` the alphabet is the characters of the texts, and `<unk>`, with
+            the id 0, stands for all others; pieces that are not well-formed UTF-8 are not learned from.
+        end_of_word: a marker behind the last character of each piece, such as `</w>`, for `unit="character"`. With
+            the pattern `"spaces"` and the tie rule `"largest-string"`, that is what subword-nmt learns.
         tie_rule: which of the pairs that are counted equally often is merged. `"smallest-ids"` (HF tokenizers,
             rustbpe) and `"largest-string"` (subword-nmt) do not depend on the order of the texts; `"first-seen"`
             (minbpe, the textbooks) takes the pair that comes first in the text as merged so far.
@@ -125,13 +139,18 @@ def train(
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
     choice("algorithm", algorithm, ("bpe",))
     choice("digits", digits, DIGITS)
+    choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     if normalization is not None:
         choice("normalization", normalization, NORMALIZATIONS)
     splitting = _splitting(pattern, digits)
+    _check_marker(end_of_word, unit)
+    if unit == "character" and UNK in specials:
+        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
     string("field", field)
-    vocab_size = _size(vocab_size, specials)
+    vocab_size = integer("vocab_size", vocab_size)
+    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     threads = thread_count(threads)
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
@@ -154,14 +173,22 @@ def train(
             + (" outside special tokens" if counter.text_bytes else "")
         )
 
-    order = BYTE_ORDERS[byte_order]
-    wanted = vocab_size - 256 - len(specials)
+    if unit == "byte":
+        alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
+    else:
+        alphabet = [UNK.encode(), *counter.characters(end_of_word)]
+        _check_size(vocab_size, alphabet, specials)
+    wanted = vocab_size - len(alphabet) - len(specials)
     tell = (lambda done: progress("learn", done, wanted)) if progress else None
-    merges, counts = counter.learn_bpe(wanted, order, tie_rule, tell)
+    if unit == "byte":
+        merges, counts = counter.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
+    else:
+        merges, counts = counter.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+        merges = merges + np.uint32(1)  # behind <unk>
     report = {
         "algorithm": algorithm,
         "asked": vocab_size,
-        "vocab_size": 256 + len(merges) + len(specials),
+        "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
         "least_count": int(counts[-1]) if len(counts) else None,
@@ -173,12 +200,21 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }
+    if unit == "character":
+        report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
+    spec = _bpe_spec(stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    if unit == "character":
+        _check_spelling(spec.model, end_of_word.encode())
+        model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
+        # Where pieces keep the white space around them, the marker stands for none.
+        drops = not isinstance(pattern, SplitRegex) and patterns.get_pattern(pattern).drops
+        spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
         warn(
             f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
-    return Tokenizer(_bpe_spec(stages, order, merges, specials, (bos_token, eos_token, pad_token), report))
+    return Tokenizer(spec)
 
 
 def _splitting(pattern: str | SplitRegex, digits: str) -> list[Stage]:
@@ -196,14 +232,14 @@ def _splitting(pattern: str | SplitRegex, digits: str) -> list[Stage]:
 
 def _bpe_spec(
     stages: Sequence[Stage],
-    byte_order: bytes,
+    alphabet: Sequence[bytes],
     merges: np.ndarray[Any, np.dtype[np.uint32]],
     specials: Sequence[str],
     roles: tuple[str | None, str | None, str | None],
     report: dict[str, Any],
 ) -> Spec:
-    """Ids: the bytes in their order, the merges, the special tokens."""
-    pieces = [bytes([byte]) for byte in byte_order]
+    """Ids: the alphabet in its order, the merges, the special tokens."""
+    pieces = list(alphabet)
     for left, right in merges.tolist():
         pieces.append(pieces[left] + pieces[right])
     ids = {token: len(pieces) + at for at, token in enumerate(specials)}
@@ -220,6 +256,20 @@ def _bpe_spec(
     )
 
 
+def _check_spelling(model: BPE, marker: bytes) -> None:
+    """Tokens must be told apart by what they spell, and those that end a piece must be those that end in the marker."""
+    pieces = list(model.vocab.pieces)
+    ends = [bool(marker) and piece.endswith(marker) and piece != marker for piece in pieces]
+    for (_, right), id in zip(model.merges.tolist(), range(len(pieces) - len(model.merges), len(pieces)), strict=True):
+        ends[id] = ends[right]
+    alike = bool(marker) and [piece.endswith(marker) for piece in pieces] != ends
+    if alike or len(set(pieces)) < len(pieces):
+        raise SubwordValueError(
+            f"the texts hold {UNK!r} or the end-of-word marker, so that two tokens would be spelled alike; take it out "
+            "of the texts, or choose another end_of_word"
+        )
+
+
 # ======================== arguments ========================
 
 
@@ -233,17 +283,23 @@ def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
     return specials
 
 
-def _size(vocab_size: int, specials: Sequence[str]) -> int:
-    vocab_size = integer("vocab_size", vocab_size)
-    minimum = 256 + len(specials)
+def _check_marker(end_of_word: str, unit: str) -> None:
+    if string("end_of_word", end_of_word):
+        token_content(end_of_word)
+        if unit != "character":
+            raise SubwordValueError('end_of_word goes with unit="character"')
+
+
+def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
+    minimum = len(alphabet) + len(specials)
     if vocab_size < minimum:
+        units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
-            f"vocab_size={vocab_size} is below the minimum of {minimum}: 256 bytes"
+            f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
             + (f" and {len(specials)} special tokens" if specials else "")
         )
     if vocab_size > MAX_ID:
         raise SubwordValueError(f"vocab_size={vocab_size} is beyond the largest id, {MAX_ID}")
-    return vocab_size
 
 
 def _texts(

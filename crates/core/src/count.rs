@@ -1,6 +1,6 @@
 //! Counting pieces: how often each distinct piece occurs, and where it was met first.
 
-use crate::bpe::learn::{learn, Learned, Progress, TieRule};
+use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Progress, TieRule};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::{hash, IndexTable};
@@ -150,13 +150,20 @@ impl PieceCounter {
         self.tables.iter().flat_map(|table| &table.rows).fold(0, |sum, row| sum.saturating_add(row.count))
     }
 
+    /// The characters of the pieces, as an alphabet to learn with.
+    pub fn characters(&mut self, end_of_word: &[u8]) -> Result<Characters> {
+        self.gather()?;
+        let table = &self.tables[0];
+        Ok(Characters::new(table.rows.iter().map(|&row| table.piece(row)), end_of_word.to_vec()))
+    }
+
     pub fn learn_bpe(
         &mut self,
         limit: usize,
-        byte_ids: &[u32; 256],
+        alphabet: &impl Alphabet,
         tie_rule: TieRule,
         progress: Progress<'_>,
     ) -> Result<Learned> {
-        learn(&self.items()?, limit, byte_ids, tie_rule, progress)
+        learn(&self.items()?, limit, alphabet, tie_rule, progress)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
@@ -18,7 +19,16 @@ pub struct Engine {
     plain_ids: bool,
     extra_of_id: IntMap<u64, usize>,
     template: (Vec<u32>, Vec<u32>),
+    ends: Option<WordEnds>,
     n_vocab: usize,
+}
+
+/// What the end-of-word marker behind an entry decodes to.
+pub struct WordEnds {
+    pub marker: Vec<u8>,
+    pub shown: Vec<u8>,
+    /// It decodes to nothing behind the last id.
+    pub trim: bool,
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -33,15 +43,19 @@ pub struct Spans {
 pub const MAX_TEXT: usize = 1 << 40;
 
 impl Engine {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         stages: &[StageRow],
         vocab: Vocab,
         priority: Priority,
         ignore_merges: bool,
+        units: UnitRow,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
+        (shown, trim): (Vec<u8>, bool),
     ) -> Result<Self> {
-        let bpe = Bpe::new(vocab, priority, ignore_merges)?;
+        let marker = units.end_of_word.clone();
+        let bpe = Bpe::new(vocab, priority, ignore_merges, units)?;
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
             if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {
@@ -65,6 +79,7 @@ impl Engine {
             bpe,
             extra_of_id,
             template,
+            ends: (!marker.is_empty()).then_some(WordEnds { marker, shown, trim }),
             n_vocab,
         };
         for &id in engine.template.0.iter().chain(&engine.template.1) {
@@ -175,8 +190,10 @@ impl Engine {
                 Unit::Piece { segment, mut start, end } => {
                     tokens.clear();
                     self.bpe.encode(&segment.bytes[start..end], &mut tokens);
-                    for &token in &tokens {
-                        let after = start + self.bpe.vocab.piece_len(token);
+                    for (i, &token) in tokens.iter().enumerate() {
+                        let is_last = i + 1 == tokens.len();
+                        let after =
+                            if is_last { end } else { start + self.bpe.covers(token, &segment.bytes[..end], start) };
                         spans.ids.push(self.bpe.vocab.id(token));
                         spans.bytes.push(segment.span(start, after));
                         start = after;
@@ -309,7 +326,16 @@ impl Engine {
     // ======================== decoding ========================
 
     /// The bytes that an id decodes to.
-    pub fn token_bytes(&self, id: u32) -> Result<&[u8]> {
+    pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>> {
+        let stored = self.stored(id)?;
+        Ok(match self.word_end(id, stored) {
+            Some((stem, shown)) => [stem, shown].concat(),
+            None => stored.to_vec(),
+        })
+    }
+
+    /// An entry as the vocabulary has it, or the content of an extra token.
+    fn stored(&self, id: u32) -> Result<&[u8]> {
         if let Some(token) = self.bpe.vocab.token_of_id(id) {
             return Ok(self.bpe.vocab.piece(token));
         }
@@ -317,6 +343,13 @@ impl Engine {
             Some(extra) => Ok(&extra.content),
             None => Err(Error::unknown(format!("the vocabulary has no id {id}{}", self.id_hint(id)))),
         }
+    }
+
+    /// For an entry that ends in the end-of-word marker, what stands before it and what it decodes to.
+    fn word_end<'e>(&'e self, id: u32, stored: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
+        let ends = self.ends.as_ref()?;
+        let stem = stored.strip_suffix(&*ends.marker)?;
+        self.bpe.vocab.token_of_id(id).map(|_| (stem, &*ends.shown))
     }
 
     fn id_hint(&self, id: u32) -> String {
@@ -339,14 +372,25 @@ impl Engine {
     /// The bytes of all ids, one after the other. Special and unmatchable tokens can be left out.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(ids.len() * 5);
+        let mut word_end = 0;
         for (position, &id) in ids.iter().enumerate() {
             if skip_special_tokens && self.extra(id).is_some_and(|extra| extra.kind != Kind::Added) {
                 continue;
             }
-            let bytes = self
-                .token_bytes(id)
+            let stored = self
+                .stored(id)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
-            out.extend_from_slice(bytes);
+            if self.ends.is_none() {
+                out.extend_from_slice(stored);
+                continue;
+            }
+            let (stem, shown) = self.word_end(id, stored).unwrap_or((stored, &[]));
+            out.extend_from_slice(stem);
+            out.extend_from_slice(shown);
+            word_end = shown.len();
+        }
+        if self.ends.as_ref().is_some_and(|ends| ends.trim) {
+            out.truncate(out.len() - word_end);
         }
         Ok(out)
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::normalize::Form;
+use crate::pipeline::Rewrite;
 use crate::unicode::{char_count, class_at, class_before, SPACE, WORD};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct Extras {
     specials: OnceLock<Matcher>,
     /// Whether there are tokens that swallow the white space beside them.
     pub swallow: bool,
-    /// The forms that the tokenizer's stages normalize to, for the tokens taken from normalized text.
-    forms: Vec<Form>,
+    /// What the tokenizer's stages do to text, for the tokens taken from normalized text.
+    rewrites: Vec<Rewrite>,
 }
 
 /// What a call takes from text and what it refuses.
@@ -74,7 +74,7 @@ pub struct Found {
 }
 
 impl Extras {
-    pub fn new(tokens: Vec<Extra>, forms: Vec<Form>) -> Result<Self> {
+    pub fn new(tokens: Vec<Extra>, rewrites: Vec<Rewrite>) -> Result<Self> {
         let mut by_content: Vec<usize> = (0..tokens.len()).collect();
         by_content.sort_unstable_by_key(|&i| &tokens[i].content);
         if let Some(twice) = by_content.windows(2).find(|w| tokens[w[0]].content == tokens[w[1]].content) {
@@ -85,7 +85,7 @@ impl Extras {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
         let swallow = tokens.iter().any(|token| token.lstrip || token.rstrip);
-        Ok(Self { tokens, by_content, specials: OnceLock::new(), swallow, forms })
+        Ok(Self { tokens, by_content, specials: OnceLock::new(), swallow, rewrites })
     }
 
     /// The token with this content.
@@ -143,7 +143,7 @@ impl Extras {
         let token = &self.tokens[index];
         match std::str::from_utf8(&token.content) {
             Ok(text) if token.normalized => {
-                self.forms.iter().fold(text.to_owned(), |text, form| form.apply(&text)).into_bytes()
+                self.rewrites.iter().fold(text.to_owned(), |text, rewrite| rewrite.apply(&text)).into_bytes()
             }
             _ => token.content.clone(),
         }

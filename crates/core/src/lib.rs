@@ -11,6 +11,7 @@ pub mod error;
 pub mod extra;
 pub mod hash;
 pub mod limit;
+pub mod lowercase;
 pub mod normalize;
 pub mod parallel;
 pub mod pipeline;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
+use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::split::digits::{Digits, Place};
 use crate::split::{Pattern, Scanner};
@@ -18,7 +19,8 @@ pub struct Pipeline {
     /// The splits, if all are scanners.
     scanners: Option<Vec<&'static Scanner>>,
     forms: Vec<Form>,
-    /// Tokens are matched, then text normalized, then normalized tokens matched, then a space put in front.
+    lowercases: bool,
+    /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     pub extras: Extras,
 }
@@ -31,8 +33,31 @@ enum Splitter {
 
 enum Stage {
     Match { normalized: bool },
-    Normalize(Form),
+    Rewrite(Rewrite),
     PrefixSpace,
+}
+
+/// A stage that changes characters.
+#[derive(Clone, Copy)]
+pub enum Rewrite {
+    Normalize(Form),
+    Lowercase(Lowercase),
+}
+
+impl Rewrite {
+    pub fn apply(&self, text: &str) -> String {
+        match self {
+            Self::Normalize(form) => form.apply(text),
+            Self::Lowercase(lowercase) => lowercase.apply(text),
+        }
+    }
+
+    fn apply_segment<'t>(&self, segment: Segment<'t>) -> Segment<'t> {
+        match self {
+            Self::Normalize(form) => form.apply_segment(segment),
+            Self::Lowercase(lowercase) => lowercase.apply_segment(segment),
+        }
+    }
 }
 
 /// A stretch of text on its way through the stages, with an alignment to the original.
@@ -70,6 +95,11 @@ impl<'t> Segment<'t> {
                 (at, at)
             }
         }
+    }
+
+    /// The same with other bytes, as many, each for the one it replaces.
+    pub fn with_bytes(self, bytes: Vec<u8>) -> Self {
+        Self { bytes: Cow::Owned(bytes), ..self }
     }
 
     fn slice(&self, from: usize, to: usize) -> Self {
@@ -114,7 +144,7 @@ const STOP_EVERY: usize = 1 << 20;
 
 impl Pipeline {
     pub fn new(rows: &[StageRow], extras: Vec<Extra>) -> Result<Self> {
-        let (mut stages, mut splits, mut forms) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
             if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
@@ -123,18 +153,22 @@ impl Pipeline {
             match row[..] {
                 ["MatchTokens", normalized] => stages.push(Stage::Match { normalized: normalized == "true" }),
                 ["Normalize", form, version] => {
-                    let form = Form::new(form, version)?;
-                    forms.push(form);
-                    stages.push(Stage::Normalize(form));
+                    rewrites.push(Rewrite::Normalize(Form::new(form, version)?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
+                }
+                ["Lowercase", final_sigma, version] => {
+                    rewrites.push(Rewrite::Lowercase(Lowercase::new(final_sigma == "true", version)?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["Split", name, version] => {
                     check_version(version)?;
                     splits.push(Splitter::Pattern(Pattern::scanner(name)?));
                 }
-                ["SplitRegex", regex, syntax, allow_backtracking, version] => {
+                ["SplitRegex", regex, syntax, allow_backtracking, version, drops] => {
                     check_version(version)?;
-                    splits.push(Splitter::Pattern(Pattern::regex(regex, syntax, allow_backtracking == "true")?));
+                    let pattern = Pattern::regex(regex, syntax, allow_backtracking == "true", drops == "true")?;
+                    splits.push(Splitter::Pattern(pattern));
                 }
                 ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => return Err(Error::format(format!("unknown stage {row:?}"))),
@@ -145,7 +179,7 @@ impl Pipeline {
         }
         let order = |stage: &Stage| match stage {
             Stage::Match { normalized: false } => 0,
-            Stage::Normalize(_) => 1,
+            Stage::Rewrite(_) => 1,
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
         };
@@ -155,8 +189,14 @@ impl Pipeline {
             Splitter::Digits(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
         };
-        let scanners = splits.iter().map(scanner).collect();
-        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, forms.clone())?, forms })
+        let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
+        let forms = rewrites.iter().filter_map(|rewrite| match rewrite {
+            Rewrite::Normalize(form) => Some(*form),
+            Rewrite::Lowercase(_) => None,
+        });
+        let forms = forms.collect();
+        let scanners = if lowercases { None } else { splits.iter().map(scanner).collect() };
+        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, rewrites)?, forms, lowercases })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -166,7 +206,12 @@ impl Pipeline {
             Stage::Match { .. } => {
                 row("extra tokens", "one automaton".into(), "the leftmost, and of these the longest")
             }
-            Stage::Normalize(form) => row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone"),
+            Stage::Rewrite(Rewrite::Normalize(form)) => {
+                row("normalize", form.to_string(), "cluster by cluster; ASCII is left alone")
+            }
+            Stage::Rewrite(Rewrite::Lowercase(lowercase)) => {
+                row("lower case", lowercase.to_string(), "character by character")
+            }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
         };
         let split = |splitter: &Splitter| match splitter {
@@ -225,7 +270,7 @@ impl Pipeline {
                     }
                     items = out;
                 }
-                Stage::Normalize(form) => items = map_texts(items, |segment| form.apply_segment(segment)),
+                Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
                         0 if continues => segment,
@@ -258,13 +303,7 @@ impl Pipeline {
 
     fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
         if let [Splitter::Pattern(pattern)] = &self.splits[..] {
-            let (mut scan, mut pos) = (pattern.scan(&segment.bytes), 0);
-            while pos < segment.bytes.len() {
-                let end = scan.end(pos);
-                visit(pos, end)?;
-                pos = end;
-            }
-            return scan.check();
+            return pattern.split(&segment.bytes, visit);
         }
         split_again(&self.splits, &segment.bytes, 0, visit)
     }
@@ -289,8 +328,13 @@ impl Pipeline {
             let reach = policy.max_len();
             policy.covers(text, at, true) || !self.leaves_unchanged(text, at.saturating_sub(reach), at + reach)
         };
+        let lowercased_apart = |stage: &Stage| match stage {
+            Stage::Rewrite(Rewrite::Lowercase(_)) => Lowercase::is_cut(text, at) && !policy.takes_normalized(),
+            _ => true,
+        };
         self.is_orderly
             && is_boundary
+            && self.stages.iter().all(lowercased_apart)
             && !policy.covers(text, at, false)
             && !(policy.takes_normalized() && covers_normalized())
     }
@@ -327,6 +371,7 @@ impl Pipeline {
         let is_apart = || {
             let near = &text[from.saturating_sub(1)..text.len().min(at + 2 * policy.max_len())];
             (self.forms.is_empty() || near.is_ascii())
+                && !self.lowercases
                 && !policy.occurs_near(text, at)
                 && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
         };
@@ -336,7 +381,8 @@ impl Pipeline {
     /// Whether the extra token at `at` is taken wherever in front of it the text starts.
     pub fn is_always_taken(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
         let token = &self.extras.tokens[index];
-        let is_plain = !token.lstrip && !token.single_word && (!token.normalized || self.forms.is_empty());
+        let is_plain =
+            !token.lstrip && !token.single_word && (!token.normalized || (self.forms.is_empty() && !self.lowercases));
         self.is_orderly
             && is_plain
             && text[at..].starts_with(&token.content)
@@ -362,7 +408,7 @@ impl Pipeline {
     pub fn normalize<'t>(&self, text: &'t [u8], policy: &Policy) -> Option<Normalized<'t>> {
         let is_changed = self.forms.iter().any(|form| form.apply_bytes(text) != text);
         match self.forms[..] {
-            _ if !self.is_orderly || policy.occurs(text) => None,
+            _ if !self.is_orderly || self.lowercases || policy.occurs(text) => None,
             _ if !is_changed => Some(Normalized { bytes: Cow::Borrowed(text), clusters: None }),
             [form] if !policy.takes_normalized() => {
                 let (mut bytes, mut starts) = (Vec::new(), Vec::new());
@@ -445,19 +491,10 @@ fn split_again(
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let Some((splitter, rest)) = splitters.split_first() else { return visit(base, base + bytes.len()) };
+    let again = |from: usize, to: usize| split_again(rest, &bytes[from..to], base + from, visit);
     match splitter {
-        Splitter::Digits(digits) => {
-            digits.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
-        }
-        Splitter::Pattern(pattern) => {
-            let (mut scan, mut pos) = (pattern.scan(bytes), 0);
-            while pos < bytes.len() {
-                let end = scan.end(pos);
-                split_again(rest, &bytes[pos..end], base + pos, visit)?;
-                pos = end;
-            }
-            scan.check()
-        }
+        Splitter::Digits(digits) => digits.split(bytes, again),
+        Splitter::Pattern(pattern) => pattern.split(bytes, again),
     }
 }
 

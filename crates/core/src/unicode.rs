@@ -30,6 +30,15 @@ pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
     }
 }
 
+/// Whether `c` is in the class `name`, one of those that have no flag.
+pub fn is_in(name: &str, c: char) -> bool {
+    let c = u32::from(c);
+    ranges(name, VERSION).is_ok_and(|ranges| {
+        let at = ranges.partition_point(|&(_, last)| last < c);
+        ranges.get(at).is_some_and(|&(first, _)| first <= c)
+    })
+}
+
 /// The numbers, in a Unicode version that may be newer than that of the class tables.
 pub fn numbers(version: &str) -> Result<Vec<(u32, u32)>> {
     Ok([ranges("N", VERSION)?, newer_numbers(version)?].concat())

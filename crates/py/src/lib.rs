@@ -10,7 +10,8 @@ use pyo3::types::PyBytes;
 
 use errors::{interruptible, Checked};
 use subword_core as core;
-use subword_core::bpe::learn::TieRule;
+use subword_core::bpe::learn::{Alphabet, TieRule};
+use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::Priority;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
@@ -49,6 +50,11 @@ fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
+fn lowercase(text: &str, final_sigma: bool, unicode: &str) -> PyResult<String> {
+    core::lowercase::Lowercase::new(final_sigma, unicode).map(|lowercase| lowercase.apply(text)).checked()
+}
+
+#[pyfunction]
 fn regex_covers(regex: &str, syntax: &str, allow_backtracking: bool) -> PyResult<bool> {
     let regex = Syntax::new(syntax).and_then(|syntax| Regex::new(regex, syntax, allow_backtracking)).checked()?;
     Ok(regex.covers())
@@ -84,8 +90,10 @@ impl Engine {
         merges: PyReadonlyArray2<'_, u32>,
         priority: &str,
         ignore_merges: bool,
+        units: (String, String, Option<u32>),
         extra: Vec<ExtraRow>,
         template: (Vec<u32>, Vec<u32>),
+        decode: (String, bool),
     ) -> PyResult<Self> {
         let priority = match priority {
             "merges" => {
@@ -95,11 +103,19 @@ impl Engine {
             "rank" => Priority::Rank,
             _ => return Err(core::Error::format(format!("unknown priority {priority:?}"))).checked(),
         };
+        let by_characters = match units.0.as_str() {
+            "byte" => false,
+            "character" => true,
+            unit => return Err(core::Error::format(format!("unknown unit {unit:?}"))).checked(),
+        };
+        let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
+        let decode = (decode.0.into_bytes(), decode.1);
         let (pieces, extras) = (pieces.to_vec(), extras(extra)?);
         let (offsets, ids) = (offsets.as_array().to_vec(), ids.as_array().to_vec());
         let (engine, default, ordinary) = interruptible(py, |_| {
             let vocab = Vocab::new(pieces, offsets, ids)?;
-            let engine = core::engine::Engine::new(&stages, vocab, priority, ignore_merges, extras, template)?;
+            let new = core::engine::Engine::new;
+            let engine = new(&stages, vocab, priority, ignore_merges, units, extras, template, decode)?;
             let default = engine.default_policy()?;
             let ordinary = engine.ordinary_policy()?;
             Ok((engine, default, ordinary))
@@ -283,7 +299,7 @@ impl Engine {
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let id = text::id_of(id)?;
-        Ok(PyBytes::new(py, self.engine.token_bytes(id).checked()?))
+        Ok(PyBytes::new(py, &self.engine.token_bytes(id).checked()?))
     }
 
     fn token_id(&self, token: &[u8]) -> Option<u32> {
@@ -376,35 +392,62 @@ impl PieceCounter {
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>)> {
-        let tie_rule = TieRule::new(tie_rule).checked()?;
-        let byte_ids = byte_ids(byte_order).checked()?;
-        let progress = (!progress.is_none()).then(|| progress.clone().unbind());
-        let counter = &mut self.0;
-        let mut raised = None;
-        let learned = interruptible(py, |stop| {
-            counter.learn_bpe(merges, &byte_ids, tie_rule, &mut |done| {
-                let told = match &progress {
-                    Some(progress) => Python::attach(|py| progress.call1(py, (done,)).map(drop)),
-                    None => Ok(()),
-                };
-                match told {
-                    Err(error) => {
-                        raised = Some(error);
-                        Err(core::Error::interrupted())
-                    }
-                    Ok(()) if stop() => Err(core::Error::interrupted()),
-                    Ok(()) => Ok(()),
-                }
-            })
-        });
-        if let Some(error) = raised {
-            return Err(error);
-        }
-        let learned = learned?;
-        let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
-        let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
-        Ok((merges, learned.counts.into_pyarray(py)))
+        learn(py, &mut self.0, merges, &byte_ids(byte_order).checked()?, tie_rule, progress)
     }
+
+    /// The alphabet, sorted.
+    fn characters<'py>(&mut self, py: Python<'py>, end_of_word: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let alphabet = self.0.characters(end_of_word.as_bytes()).checked()?;
+        Ok(alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect())
+    }
+
+    fn learn_bpe_of_characters<'py>(
+        &mut self,
+        py: Python<'py>,
+        merges: usize,
+        end_of_word: &str,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>)> {
+        let alphabet = self.0.characters(end_of_word.as_bytes()).checked()?;
+        learn(py, &mut self.0, merges, &alphabet, tie_rule, progress)
+    }
+}
+
+fn learn<'py>(
+    py: Python<'py>,
+    counter: &mut core::count::PieceCounter,
+    merges: usize,
+    alphabet: &(impl Alphabet + Sync),
+    tie_rule: &str,
+    progress: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>)> {
+    let tie_rule = TieRule::new(tie_rule).checked()?;
+    let progress = (!progress.is_none()).then(|| progress.clone().unbind());
+    let mut raised = None;
+    let learned = interruptible(py, |stop| {
+        counter.learn_bpe(merges, alphabet, tie_rule, &mut |done| {
+            let told = match &progress {
+                Some(progress) => Python::attach(|py| progress.call1(py, (done,)).map(drop)),
+                None => Ok(()),
+            };
+            match told {
+                Err(error) => {
+                    raised = Some(error);
+                    Err(core::Error::interrupted())
+                }
+                Ok(()) if stop() => Err(core::Error::interrupted()),
+                Ok(()) => Ok(()),
+            }
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let learned = learned?;
+    let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
+    let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
+    Ok((merges, learned.counts.into_pyarray(py)))
 }
 
 /// The id of each byte, from all bytes in the order of their ids.
@@ -423,7 +466,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 mod _core {
     #[pymodule_export]
     use super::{
-        normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, unicode_ranges, Engine, PieceCounter, Policy,
+        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, unicode_ranges, Engine,
+        PieceCounter, Policy,
     };
 
     #[pymodule_export]

@@ -92,7 +92,7 @@ def _patterns(spec: Spec) -> dict[str, list[str]]:
 def _render(card: dict[str, Any]) -> None:
     model, training = card["model"], card["training"]
     rows = [
-        ("model", model["type"] + f", by {model['priority']}" + (", ignore_merges" if model["ignore_merges"] else "")),
+        ("model", _model(model)),
         ("vocabulary", f"{card['vocab']:,} entries, {card['merges']:,} merges, n_vocab {card['n_vocab']:,}"),
         ("special tokens", _listed(card["special_tokens"].items())),
         ("other tokens", _listed(_other_tokens(card))),
@@ -106,6 +106,14 @@ def _render(card: dict[str, Any]) -> None:
         ("fingerprint", card["fingerprint"]),
     ]  # fmt: skip
     common.print_card([(name, value) for name, value in rows if value])
+
+
+def _model(model: dict[str, Any]) -> str:
+    over = f" over {model['unit']}s" if "unit" in model else ""
+    marker = f", end of word {model['end_of_word']}" if "end_of_word" in model else ""
+    return f"{model['type']}{over}, by {model['priority']}{marker}" + (
+        ", ignore_merges" if model["ignore_merges"] else ""
+    )
 
 
 def describe_files(path: str, tok: Tokenizer) -> dict[str, Any]:

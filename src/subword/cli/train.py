@@ -19,6 +19,7 @@ from . import common
 
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
 Normalization: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
+Unit: TypeAlias = Literal["byte", "character"]
 ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
 DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
@@ -89,6 +90,24 @@ def train(
             help=f"Bring text into a Unicode form first: {', '.join(training.NORMALIZATIONS)}.",
         ),
     ] = None,
+    unit: Annotated[
+        Unit,
+        typer.Option(
+            "--unit",
+            metavar="byte|character",
+            parser=common.one_of("byte", "character"),
+            help="What tokens are merged from.",
+        ),
+    ] = "byte",
+    end_of_word: Annotated[
+        str,
+        typer.Option(
+            "--end-of-word",
+            metavar="MARKER",
+            show_default=False,
+            help="Mark the last character of each piece, as with </w>; for --unit character.",
+        ),
+    ] = "",
     tie_rule: Annotated[
         TieRule,
         typer.Option(
@@ -124,6 +143,7 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
+      subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
     if regex is not None and pattern != "o200k":
         raise common.UsageError("give --pattern or --regex, not both")
@@ -141,6 +161,8 @@ def train(
         "eos_token": eos,
         "pad_token": pad,
         "normalization": normalization,
+        "unit": unit,
+        "end_of_word": end_of_word,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }
@@ -183,8 +205,8 @@ def _learning(report: common.Report | None) -> common.Report | None:
 
 def _merged_ids(tok: Tokenizer) -> list[int]:
     """The ids of the entries that merges made, in the order in which they were learned."""
-    extra = {token.id for token in tok.spec.extra}
-    return [id for id in tok.spec.model.vocab.ids.tolist() if id >= 256 and id not in extra]
+    ids: list[int] = tok.spec.model.vocab.ids.tolist()
+    return ids[len(ids) - len(tok.spec.model.merges) :]
 
 
 def _render(summary: dict[str, Any]) -> None:

@@ -29,8 +29,8 @@ class Merge(NamedTuple):
 class Part(NamedTuple):
     """A token, and the two parts that its last merge joins.
 
-    There are none for a single byte, for a token that is no entry of the model, and for an entry that its own bytes do
-    not encode to.
+    There are none for what pieces start as (a byte or a character), for a token that is no entry of the model, and for
+    an entry that its own bytes do not encode to.
     """
 
     id: int
@@ -44,7 +44,8 @@ def flat(tok: Tokenizer) -> dict[int, bytes]:
     >>> flat(tok)[302]                                                      # doctest: +SKIP
     b'the'
     """
-    spelled = {id: piece for piece, id in tok.spec.model.vocab.items()}
+    model = tok.spec.model
+    spelled = {id: tok.token_bytes(id) if model.end_of_word else piece for piece, id in model.vocab.items()}
     spelled.update((token.id, token.content.encode()) for token in tok.spec.extra)
     return dict(sorted(spelled.items()))
 
@@ -83,7 +84,7 @@ def made_of(tok: Tokenizer) -> dict[int, tuple[int, int]]:
 
 
 def expand(tok: Tokenizer, id: int) -> Part:
-    """How a token is put together: the parts that its last merge joins, and theirs, down to single bytes.
+    """How a token is put together: the parts that its last merge joins, and theirs, down to single bytes or characters.
 
     Raises:
         UnknownTokenError: the vocabulary has no such id.

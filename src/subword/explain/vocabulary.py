@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..byte_alphabet import to_alphabet
 from ..scripts import script_of
 from ..tokenizer import Tokenizer
 from .views import Part, expanded, flat, made_of
@@ -35,7 +34,9 @@ class Entry(NamedTuple):
 
 
 KINDS = {
-    "byte": "an entry of a single byte",
+    "byte": "an entry of a single byte, marked as the end of a word or not",
+    "character": "the same of a single character, where tokens are made of characters",
+    "unknown": "what stands for characters without an entry",
     "merge": "an entry that merges make",
     "unreachable": "an entry that its own bytes do not encode to",
     "special": "a special token",
@@ -91,13 +92,24 @@ class Vocabulary:
         """A row of `KINDS`. What is an entry of the model and an extra token too goes by the latter."""
         if id in self._extra:
             return self._extra[id].kind
-        return "byte" if len(self.data[id]) == 1 else "merge" if id in self.pairs else "unreachable"
+        model = self._tok.spec.model
+        if id in self._units:
+            return model.unit
+        return "unknown" if id == model.unk else "merge" if id in self.pairs else "unreachable"
+
+    @cached_property
+    def _units(self) -> set[int]:
+        """The entries that pieces start as."""
+        model = self._tok.spec.model
+        stems = ((piece.removesuffix(model.end_of_word.encode()) or piece, id) for piece, id in model.vocab.items())
+        if model.unit == "byte":
+            return {id for stem, id in stems if len(stem) == 1}
+        return {id for stem, id in stems if len(stem) <= 4 and len(stem.decode("utf-8", "replace")) == 1}
 
     def entry(self, id: int) -> Entry:
         data = self.data[id]
         text = data.decode("utf-8", "surrogateescape")
-        piece = self._extra[id].content if id in self._extra else to_alphabet(data)
-        pair = self.pairs.get(id)
+        pair, piece = self.pairs.get(id), self._tok.token_piece(id)
         return Entry(id, self.kind(id), self._ranks.get(id), data, len(text), script_of(text), piece, pair)
 
     def select(

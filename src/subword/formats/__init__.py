@@ -19,7 +19,7 @@ from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
-from . import known, minbpe, native, tiktoken, tokenizer_json, vocab_merges
+from . import clip, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input
 from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, read_file, write_file, write_files
@@ -117,6 +117,28 @@ FORMATS: tuple[Format, ...] = (
         write=minbpe.write,
         parts=minbpe.PARTS,
         limits=minbpe.LIMITS,
+    ),
+    Format(
+        name="subword-nmt",
+        suffixes=(".codes",),
+        names=("*.codes",),
+        sign="a first line '#version: …' and tokens that end in </w>, without a vocabulary beside it",
+        looks_like=subword_nmt.looks_like,
+        read=_whole(subword_nmt.read),
+        write=subword_nmt.write,
+        parts=subword_nmt.PARTS,
+        limits=subword_nmt.LIMITS,
+    ),
+    Format(
+        name="clip",
+        suffixes=(".txt.gz",),
+        names=("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"),
+        sign="a first line '\"bpe_simple_vocab_16e6.txt#version: …', compressed or not",
+        looks_like=clip.looks_like,
+        read=_whole(clip.read),
+        write=clip.write,
+        parts=clip.PARTS,
+        limits=clip.LIMITS,
     ),
     Format(
         name="vocab+merges",
@@ -222,7 +244,9 @@ def _read(file: Input) -> Spec:
 def _format_of_content(file: Input) -> Format:
     row = _recognise(file.data)
     if row is not None:
-        return row
+        # Codes of subword-nmt and the merges of a vocabulary of GPT-1's kind are alike.
+        in_two = row.name == "subword-nmt" and vocab_merges.has_vocabulary(file)
+        return next(row for row in FORMATS if row.name == "vocab+merges") if in_two else row
     if not file.data:
         raise file.error("the file is empty")
     looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
@@ -259,9 +283,10 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     Args:
         spec: The tokenizer.
         path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything), `.json`
-            (tokenizer.json of HF tokenizers) or `.tiktoken`.
-        format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`), for a name
-            that does not say. With `vocab+merges`, `path` is a folder, which is made if it is not there.
+            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt) or `.txt.gz` (CLIP).
+        format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`, `subword-nmt`,
+            `clip`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made if it is not
+            there.
 
     Returns:
         Where the file is.
@@ -315,6 +340,11 @@ def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, te
         problem = "nothing was written, because it could not be read again. This is a defect of subword"
         raise FormatError(f"{name}: {problem}; please report it. {error}") from error
     difference, count, changed = compare(Tokenizer(spec), again, texts)
+    if difference is not None and row.parts["ids"] is None:
+        problem = "this format holds no ids, and read from it, those of this tokenizer would be others, so nothing was"
+        raise DifferenceError(
+            f"{name}: {problem} written; Tokenizer.save writes it all the same. {difference}", difference
+        )
     if difference is not None:
         problem = (
             "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"

@@ -84,7 +84,8 @@ def splitting_by(regex: str) -> Splitting:
     """An expression of tiktoken or of minbpe as a stage: a row of `patterns.py`, or an expression of one's own.
 
     Raises:
-        SubwordValueError: it has no linear way, or leaves something out of some text, which both drop and we do not.
+        SubwordValueError: it has no linear way, or leaves something out of some text, which both drop, and here only
+            rows do.
     """
     row = pattern_of(regex)
     if row is not None:
@@ -177,6 +178,8 @@ def split_pattern(spec: Spec, kind: str) -> Splitting:
         refuse(kind, f"the stages {', '.join(map(repr, spec.stages))}; only one split")
     if spec.template != Template():
         refuse(kind, f"the template {spec.template.single!r}")
+    if spec.model.unit != "byte" or spec.model.end_of_word:
+        refuse(kind, f"a model over {spec.model.unit}s with the end-of-word marker {spec.model.end_of_word!r}")
     for token in spec.extra:
         if token.kind != "special":
             refuse(kind, f"the token {token.content!r} (id {token.id}), which is not special but {token.kind}")

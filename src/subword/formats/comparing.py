@@ -1,8 +1,8 @@
 """Do two tokenizers mean the same? Asked of a file before it is written, and of any two tokenizers.
 
-Compared: the bytes of every id; the extra tokens; the template; and, on texts, the ids: of ordinary text, with all
-special tokens allowed, with each one alone allowed, and with those that `add_special_tokens` adds; and what these ids
-decode to. Not compared: roles and notes, which change no id.
+Compared: the bytes of every id; the extra tokens; the template; the ends of words; and, on texts, the ids: of ordinary
+text, with all special tokens allowed, with each one alone allowed, and with those that `add_special_tokens` adds; and
+what these ids decode to. Not compared: roles and notes, which change no id.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def compare(one: Tokenizer, other: Tokenizer, texts: Iterable[Text] = ()) -> Com
     """
     if isinstance(texts, (str, bytes)):
         raise SubwordValueError("texts must be several texts, not one: put it into a list")
-    for facts in (_tokens, _extra, _templates):
+    for facts in (_tokens, _extra, _templates, _ends_of_words):
         difference = facts(one.spec, other.spec)
         if difference is not None:
             return Comparison(difference, 0, ())
@@ -110,6 +110,13 @@ def _templates(one: Spec, other: Spec) -> Difference | None:
     if one.template == other.template:
         return None
     return Difference("the template", None, one.template, other.template)
+
+
+def _ends_of_words(one: Spec, other: Spec) -> Difference | None:
+    mine, theirs = ((spec.model.end_of_word, spec.decode) for spec in (one, other))
+    if mine == theirs or not (mine[0] or theirs[0]):
+        return None
+    return Difference("the marker at the ends of words, and what it decodes to", None, mine, theirs)
 
 
 def _first_of(what: str, mine: dict[Any, Any], theirs: dict[Any, Any]) -> Difference | None:

@@ -36,9 +36,9 @@ PARTS = {
     "pieces": "sections pieces (their bytes, end to end) and offsets",
     "ids": "section ids",
     "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
-    "then the entry with the lowest id merges first",
+    "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk",
     "pattern": "outline.stages, Split, by the name of a pattern",
-    "normalization": "outline.stages, Normalize and PrefixSpace",
+    "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
     "template": "outline.template",
     "roles": "roles",
@@ -52,6 +52,7 @@ _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 _STAGE_FIELDS: dict[str, Callable[[Any], bool]] = {
     "normalized": lambda value: isinstance(value, bool),
     "form": lambda value: value in ("NFC", "NFD", "NFKC", "NFKD"),
+    "final_sigma": lambda value: isinstance(value, bool),
     "grouping": lambda value: value in DIGITS,
     "pattern": lambda value: value in PATTERNS,
     "regex": lambda value: isinstance(value, str),
@@ -192,6 +193,10 @@ def _model_problem(spec: Spec) -> str | None:
     pieces, ids, merges = model.vocab.pieces, model.vocab.ids, model.merges
     if model.priority not in ("merges", "rank") or not isinstance(model.ignore_merges, bool):
         return f"outline.model: unknown settings {model.priority!r}, {model.ignore_merges!r}"
+    units = model.unit in ("byte", "character") and isinstance(model.end_of_word, str)
+    decode = isinstance(spec.decode.end_of_word, str) and isinstance(spec.decode.trim, bool)
+    if not units or not decode or re.search("[\ud800-\udfff]", model.end_of_word + spec.decode.end_of_word):
+        return f"outline: unknown settings {shown(model.unit)}, {shown(model.end_of_word)}, {shown(spec.decode)}"
     if len(pieces) != len(ids):
         return f"{len(pieces)} pieces with {len(ids)} ids"
     if len(ids) and (np.any(ids[1:] <= ids[:-1]) or ids[-1] > MAX_ID):
@@ -200,6 +205,8 @@ def _model_problem(spec: Spec) -> str | None:
     spelled = set(piece_of.values())
     if len(spelled) != len(piece_of) or b"" in spelled:
         return "the vocabulary holds a piece twice, or an empty one"
+    if model.unk is not None and (not _is_id(model.unk) or model.unk not in piece_of):
+        return f"outline.model.unk: no entry has the id {shown(model.unk)}"
     for row, (left, right) in enumerate(merges.tolist()):
         if left not in piece_of or right not in piece_of or piece_of[left] + piece_of[right] not in spelled:
             return f"merge {row}, of the ids {left} and {right}, joins or makes a token that is not in the vocabulary"

@@ -1,17 +1,22 @@
-"""tokenizer.json of HF tokenizers (0.23), as far as it is byte-level BPE.
+"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words.
 
 One JSON object. Read, with ids equal to that library's:
 
     version         "1.0"
     truncation      null                     padding    null
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
-    normalizer      null | NFC | NFD | NFKC | NFKD | Sequence of these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated), Digits(individual), … and then ByteLevel (Removed
-                    and inverted is the same as Isolated where the matches leave nothing out)
+    normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | Replace \\s+ by a space | Sequence of these
+    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, Digits(individual), …
+                    and then ByteLevel (Removed and inverted is the same as Isolated where the matches leave nothing
+                    out; where they leave something out, only rows of `patterns.py` are known)
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
     decoder         null | ByteLevel
-    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges; unk_token, fuse_unk
-                    and byte_fallback change nothing, for a byte-level BPE knows every character
+    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix;
+                    unk_token, fuse_unk and byte_fallback change nothing where bytes are merged: all are known
+
+A BPE over characters has WhitespaceSplit, Splits, Digits, or a Sequence of these for a pre_tokenizer, a BPEDecoder, an
+end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so that it changes no
+id; it is not kept.
 
 Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
 `unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
@@ -27,7 +32,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 
@@ -38,8 +43,10 @@ from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, p
 from ..spec import (
     BPE,
     MAX_ID,
+    Decode,
     Digits,
     ExtraToken,
+    Lowercase,
     MatchTokens,
     Normalize,
     PrefixSpace,
@@ -54,11 +61,11 @@ from .json_node import Node, parse, shown
 from .rank_merges import merges_of_rank_model
 
 PARTS = {
-    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet",
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet, or as they are where units are characters",
     "ids": "model.vocab, the values; added_tokens[].id",
-    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges",
+    "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges, model.end_of_word_suffix",
     "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",
-    "normalization": "normalizer; pre_tokenizer.add_prefix_space",
+    "normalization": "normalizer, lower case too; pre_tokenizer.add_prefix_space",
     "extra tokens": "added_tokens, with their flags; unmatchable ones only in model.vocab",
     "template": "post_processor",
     "roles": "only what the template (bos, eos) and model.unk_token say; the rest stands in tokenizer_config.json",
@@ -66,8 +73,8 @@ PARTS = {
 }
 LIMITS = (
     "ranks that no merge list can stand for; a model without tokens for all bytes of UTF-8; stages in another order or "
-    "of other Unicode versions; a prefix space with a pattern other than gpt2; tokens spelled like "
-    "others"
+    "of other Unicode versions; lower case with final sigmas; characters without an end-of-word marker; a prefix space "
+    "with a pattern other than gpt2; tokens spelled like others"
 )
 
 # The Unicode versions of tokenizers 0.23: of its normalizers, of the classes in its split expressions …
@@ -89,13 +96,16 @@ _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "padding": ((None,), "it adds ids; set it to null and pad where batches are made"),
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": ((None, "BPE"), "only byte-level BPE is supported"),
+    "type": ((None, "BPE"), "only BPE is supported"),
     "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
-    "end_of_word_suffix": ((None, ""), "a byte-level BPE has none"),
-    # What is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
+    # In a byte-level BPE what is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
     "fuse_unk": ((None, False, True), "use false"),
     "byte_fallback": ((None, False, True), "use false"),
+}
+_FIXED_CHARACTER_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "fuse_unk": ((None, False), "each unknown character is a token of its own; use false"),
+    "byte_fallback": ((None, False), "an unknown character is the unknown token; use false"),
 }
 
 
@@ -108,12 +118,14 @@ def read(data: bytes, source: str) -> Spec:
     root = parse(data, source)
     _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     _check_fixed(root, _FIXED_FIELDS)
-    _check_decoder(root.get("decoder"))
-    normalizers = _read_normalizer(root.get("normalizer"))
-    splitting = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
+    if unit == "character":
+        _check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
+    decode = _read_decoder(root.get("decoder"), root["model"], unit)
     vocab = _read_vocab(root["model"]["vocab"])
     added = _read_added_tokens(root.get("added_tokens", []), vocab)
-    model, unmatchable = _read_model(root["model"], vocab, added, root)
+    normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
+    model, unmatchable = _read_model(root["model"], vocab, added, root, unit)
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
     template = _read_post_processor(root.get("post_processor"), {*vocab.values(), *(token.id for token in extra)})
     return Spec(
@@ -121,6 +133,7 @@ def read(data: bytes, source: str) -> Spec:
         model=model,
         extra=extra,
         template=template,
+        decode=decode,
         roles=_template_roles(template) | _unk_role(root["model"].get("unk_token"), vocab, added),
     )
 
@@ -154,27 +167,71 @@ def _unsupported(step: Node, known: str) -> FormatError:
     return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
 
 
-def _check_decoder(node: Node) -> None:
-    for step in _steps(node, "decoders"):
-        if step["type"].value != "ByteLevel":
-            raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+def _read_decoder(node: Node, model: Node, unit: str) -> Decode:
+    marker = _end_of_word(model)
+    if unit == "byte":
+        for step in _steps(node, "decoders"):
+            if step["type"].value != "ByteLevel":
+                raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+        if to_alphabet(marker.encode()) != marker:
+            raise model["end_of_word_suffix"].error(f"{shown(marker)} is not spelled alike in GPT-2's byte alphabet")
+        return Decode(marker) if marker else Decode()
+    if node.value is None or node["type"].text() != "BPEDecoder":
+        raise node.error(f"{shown(node.value)} is not supported: a BPE over characters has a BPEDecoder")
+    if not marker or node.get("suffix", "</w>").text() != marker:
+        raise node.error("its suffix and model.end_of_word_suffix must be the same, and not empty")
+    return Decode(trim=True)
 
 
-def _read_normalizer(node: Node) -> tuple[Normalize, ...]:
-    steps = _steps(node, "normalizers")
-    for step in steps:
-        if step["type"].value not in ("NFC", "NFD", "NFKC", "NFKD"):
-            raise _unsupported(step, "the normalizers are NFC, NFD, NFKC, NFKD and a Sequence of these")
-    return tuple(Normalize(step["type"].value, NORMALIZER_UNICODE) for step in steps)
+def _end_of_word(model: Node) -> str:
+    suffix = model.get("end_of_word_suffix")
+    return "" if suffix.value is None else suffix.text()
 
 
-def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
-    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel"
-    *cutting, last = _steps(node, "pretokenizers") or [node]
+def _read_normalizer(
+    node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]
+) -> tuple[Normalize | Lowercase, ...]:
+    stages: list[Normalize | Lowercase] = []
+    for step in _steps(node, "normalizers"):
+        kind = step["type"].value
+        if kind in ("NFC", "NFD", "NFKC", "NFKD"):
+            stages.append(Normalize(kind, NORMALIZER_UNICODE))
+        elif kind == "Lowercase":
+            stages.append(Lowercase(final_sigma=False))
+        elif kind == "Replace":
+            _check_white_space(step, splitting, added)
+        else:
+            raise _unsupported(
+                step,
+                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these",
+            )
+    return tuple(stages)
+
+
+def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> None:
+    """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
+    if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
+        raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
+    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]:
+        raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
+    for token in added.values():
+        if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
+            raise step.error(f"the added token {shown(token.content)} looks at the white space that this replaces")
+
+
+def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", "character"]]:
+    """The stages, and what the model is over."""
+    known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel; one over "
+    known += "characters has WhitespaceSplit, Splits, Digits, or a Sequence of these"
+    steps = _steps(node, "pretokenizers") or [node]
+    *cutting, last = steps
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
+    types = {step["type"].text() for step in steps}
+    if types <= {*_CUTTING} and types != {"Digits"}:
+        return tuple(_read_cutting(steps)), "character"
     for step, kinds in [*((step, _CUTTING) for step in cutting), (last, ("ByteLevel",))]:
-        if step["type"].text() not in kinds:
+        if step["type"].value not in kinds:
             raise _unsupported(step, known)
     prefix_space = last.get("add_prefix_space", True)
     if cutting and prefix_space.flag():
@@ -184,7 +241,11 @@ def _read_pre_tokenizer(node: Node) -> tuple[Stage, ...]:
         stages.append(Split("gpt2", SPLIT_UNICODE))
     if not any(isinstance(stage, (Split, SplitRegex)) for stage in stages):
         stages.append(Split("none", SPLIT_UNICODE))
-    return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages)
+    return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages), "byte"
+
+
+_Step: TypeAlias = "tuple[str, bool] | Digits"
+"""The expression of a Split, and whether what it does not match is dropped; or a stage."""
 
 
 def _read_cutting(steps: list[Node]) -> list[Stage]:
@@ -201,10 +262,10 @@ def _read_cutting(steps: list[Node]) -> list[Stage]:
             stages.append(Split(row.name, SPLIT_UNICODE))
         elif isinstance(step, Digits):
             stages.append(step)
-        elif step in _GROUPINGS:
-            stages.append(Digits(cast("Any", _GROUPINGS[step]), SPLIT_UNICODE))
+        elif step[0] in _GROUPINGS:
+            stages.append(Digits(cast("Any", _GROUPINGS[step[0]]), SPLIT_UNICODE))
         else:
-            stages.append(SplitRegex(step, "oniguruma", unicode=SPLIT_UNICODE))
+            stages.append(SplitRegex(step[0], "oniguruma", unicode=SPLIT_UNICODE))
         at = end
     return stages
 
@@ -214,33 +275,45 @@ def _read_digits(step: Node) -> Digits:
     return Digits("one", DIGITS_UNICODE)
 
 
-def _read_split(step: Node) -> str:
-    """The expression of a Split, of which every match and all between them is a piece."""
+def _read_split(step: Node) -> tuple[str, bool]:
     regex = step["pattern"]["Regex"]
     covers = regex.text() not in _GROUPINGS
+    drops = (step["behavior"].value, step.get("invert").value) == ("Removed", True)
+    if drops and _row_of((regex.text(), True)) is not None:
+        return regex.text(), True
     try:
         covers = covers and regex_covers(regex.text(), "oniguruma", allow_backtracking=False)
     except SubwordValueError as error:
-        if _row_of(regex.text()) is None:
+        if _row_of((regex.text(), False)) is None:
             raise regex.error(str(error)) from None
-    if covers and (step["behavior"].value, step.get("invert").value) == ("Removed", True):
-        return regex.text()  # nothing is there to be removed
+    if covers and drops:
+        return regex.text(), False  # nothing is there to be removed
     _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
-    return regex.text()
+    return regex.text(), False
 
 
-_CUTTING: dict[Any, Callable[[Node], str | Digits]] = {"Digits": _read_digits, "Split": _read_split}
+def _read_white_space_split(step: Node) -> tuple[str, bool]:
+    return get_pattern("whitespace-split").steps[0], True
+
+
+_CUTTING: dict[Any, Callable[[Node], _Step]] = {
+    "Digits": _read_digits,
+    "Split": _read_split,
+    "WhitespaceSplit": _read_white_space_split,
+}
 _GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
 
 
-def _row_of(*steps: str | Digits) -> Pattern | None:
+def _row_of(*steps: _Step) -> Pattern | None:
     """The row that Splits spell; none for one that a stage `Digits` and another row spell, which are taken then.
 
     `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
     """
-    regexes = [step for step in steps if isinstance(step, str) and not re.search(r"[0-9]\}\+", step)]
-    row = pattern_of(*regexes) if len(regexes) == len(steps) else None
-    return row if row is not None and digits_and_rest(row) is None else None
+    splits = [step for step in steps if not isinstance(step, Digits) and not re.search(r"[0-9]\}\+", step[0])]
+    row = pattern_of(*(regex for regex, _ in splits)) if len(splits) == len(steps) else None
+    if row is None or digits_and_rest(row) is not None or any(drops != row.drops for _, drops in splits):
+        return None
+    return row
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -297,11 +370,21 @@ def assigned_ids(vocab: dict[str, int], contents: Iterable[str]) -> Iterator[int
 
 
 def _read_model(
-    node: Node, vocab: dict[str, int], added: dict[str, ExtraToken], root: Node
+    node: Node,
+    vocab: dict[str, int],
+    added: dict[str, ExtraToken],
+    root: Node,
+    unit: Literal["byte", "character"],
 ) -> tuple[BPE, list[ExtraToken]]:
     """The model, and the tokens of its `vocab` that no text can give."""
     ignore_merges = node.get("ignore_merges", False).flag()
-    pieces = {token: spelled_bytes(token) for token in vocab}
+    marker = _end_of_word(node)
+    unk = None
+    if unit == "byte":
+        pieces = {token: spelled_bytes(token) for token in vocab}
+    else:
+        pieces = {token: node["vocab"].child(token, token).text().encode() for token in vocab}
+        unk = _read_unk(node.get("unk_token"), vocab)
     merges, merged = _read_merges(node["merges"], vocab, pieces)
     entries, unmatchable = [], []
     for token, piece in pieces.items():
@@ -313,16 +396,40 @@ def _read_model(
             continue
         if not piece:
             raise node["vocab"].child(token, token).error("a token cannot be empty")
-        if extra is None or len(piece) == 1 or token in merged or (ignore_merges and extra.kind == "added"):
+        if unit == "character" and marker in token.removesuffix(marker):
+            raise node["vocab"].child(token, token).error(f"{marker!r} can only stand at the end of a token")
+        kept = _is_unit(piece, unit, marker) or token in merged or (ignore_merges and extra and extra.kind == "added")
+        if extra is None or kept or vocab[token] == unk:
             entries.append((piece, vocab[token]))
             problem = None if extra is None else _shared_problem(extra, piece, token in merged)
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
-    missing = sorted(set(range(256)) - {*NEVER_IN_UTF8} - {piece[0] for piece, _ in entries if len(piece) == 1})
-    if missing:
-        listed = " ".join(f"0x{byte:02X}" for byte in missing)
-        raise node["vocab"].error(f"a byte-level BPE needs a token for each byte; there is none for {listed}")
-    return BPE(Vocab.of(entries), merges, "merges", ignore_merges), unmatchable
+    if unit == "byte":
+        _check_bytes(node["vocab"], {piece for piece, _ in entries}, marker)
+    return BPE(Vocab.of(entries), merges, "merges", ignore_merges, unit, marker, unk), unmatchable
+
+
+def _is_unit(piece: bytes, unit: str, marker: str) -> bool:
+    """Whether a piece may start as this."""
+    return len(piece) == 1 or (unit == "character" and len(piece.decode().removesuffix(marker)) == 1)
+
+
+def _read_unk(node: Node, vocab: dict[str, int]) -> int:
+    if node.value is None:
+        raise node.error("without one, tokenizers drops unknown characters, which is not supported; name a token")
+    if node.text() not in vocab:
+        raise node.error(f"{shown(node.value)} is not a token of model.vocab")
+    return vocab[node.text()]
+
+
+def _check_bytes(node: Node, pieces: set[bytes], marker: str) -> None:
+    for end in dict.fromkeys(("", marker)):
+        needed = (byte for byte in range(256) if byte not in NEVER_IN_UTF8)
+        missing = [byte for byte in needed if bytes([byte]) + end.encode() not in pieces]
+        if missing:
+            listed = " ".join(f"0x{byte:02X}" for byte in missing[:16]) + (" …" if len(missing) > 16 else "")
+            behind = f" with {end!r} behind it" if end else ""
+            raise node.error(f"a byte-level BPE needs a token for each byte{behind}; there is none for {listed}")
 
 
 def _shared_problem(token: ExtraToken, piece: bytes, merged: bool) -> str | None:
@@ -463,9 +570,10 @@ def write(spec: Spec) -> bytes:
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
     vocab = _with_added_tokens(model_vocab, added)
+    unk = spec.roles.get("unk", -1) if spec.model.unk is None else spec.model.unk
     merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
     for token in added:
-        _check_added_token(token, vocab, model_vocab, merged, spec.model.ignore_merges)
+        _check_added_token(token, vocab, model_vocab, merged, spec.model)
     _warn_of_roles(spec)
     document: dict[str, Any] = {
         "version": "1.0",
@@ -475,13 +583,13 @@ def write(spec: Spec) -> bytes:
         "normalizer": _normalizer(spec),
         "pre_tokenizer": _pre_tokenizer(spec),
         "post_processor": _post_processor(spec.template, names),
-        "decoder": _byte_level(),
+        "decoder": _decoder(spec),
         "model": {
             "type": "BPE",
             "dropout": None,
-            "unk_token": names.get(spec.roles.get("unk", -1)),
+            "unk_token": names.get(unk),
             "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
+            "end_of_word_suffix": spec.model.end_of_word or None,
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": spec.model.ignore_merges,
@@ -507,16 +615,19 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    kinds = [Split if isinstance(stage, (Digits, SplitRegex)) else type(stage) for stage in spec.stages]
+    alike: dict[type, type] = {Lowercase: Normalize, Digits: Split, SplitRegex: Split}
+    kinds = [alike.get(type(stage), type(stage)) for stage in spec.stages]
     places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        if isinstance(stage, (Normalize, Digits, Split, SplitRegex)):
+        if isinstance(stage, (Normalize, Lowercase, Digits, Split, SplitRegex)):
             known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
             if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
                 _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+        if isinstance(stage, Lowercase) and stage.final_sigma:
+            _refuse("lower case with final sigmas")
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
@@ -538,6 +649,8 @@ def _warn_of_roles(spec: Spec) -> None:
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
+    if spec.model.unit == "character":
+        return _character_vocab(spec)
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
     missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
     if missing:
@@ -548,6 +661,38 @@ def _model_vocab(spec: Spec) -> dict[str, int]:
                 _refuse(f"the unmatchable token {token.content!r} (id {token.id}): it would spell bytes there")
             vocab[token.content] = token.id
     return vocab
+
+
+def _character_vocab(spec: Spec) -> dict[str, int]:
+    model = spec.model
+    vocab: dict[str, int] = {}
+    for piece, id in model.vocab.items():
+        try:
+            token = piece.decode()
+        except UnicodeDecodeError:
+            _refuse(f"the token {piece!r} (id {id}), which is not text")
+        if not model.end_of_word or model.end_of_word in token.removesuffix(model.end_of_word):
+            _refuse(f"characters without a marker at the ends of words, and only there: {token!r} (id {id})")
+        vocab[token] = id
+    for extra in spec.extra:
+        if extra.kind == "unmatchable":
+            _refuse(f"the unmatchable token {extra.content!r} (id {extra.id}): it would be a token of the model")
+    return vocab
+
+
+def _decoder(spec: Spec) -> dict[str, Any]:
+    model = spec.model
+    if model.unit == "character":
+        if spec.decode != Decode(trim=True):
+            _refuse(
+                f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words"
+            )
+        return {"type": "BPEDecoder", "suffix": model.end_of_word}
+    if to_alphabet(model.end_of_word.encode()) != model.end_of_word:
+        _refuse(f"the end-of-word marker {model.end_of_word!r} of a byte-level BPE: it is spelled otherwise there")
+    if model.end_of_word and spec.decode != Decode(model.end_of_word):
+        _refuse(f"a model over bytes with {spec.decode!r}: it decodes the end of a word to {model.end_of_word!r}")
+    return _byte_level()
 
 
 def _merges(spec: Spec) -> Sequence[Sequence[int]]:
@@ -573,15 +718,16 @@ def _with_added_tokens(vocab: dict[str, int], added: list[ExtraToken]) -> dict[s
 
 
 def _check_added_token(
-    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], ignore_merges: bool
+    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], model: BPE
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
-    piece, problem = spelled_bytes(token.content), None
+    piece, problem = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode(), None
+    untaken = token.kind == "added" or token.single_word  # some text with it is left to the model
     if model_vocab.get(token.content, token.id) != token.id:
         problem = f"the model spells its token {model_vocab[token.content]} the same way there"
     elif token.content in model_vocab and piece is not None:
         problem = _shared_problem(token, piece, token.content in merged)
-    elif token.content in vocab and piece is not None and ignore_merges and token.kind == "added":
+    elif token.content in vocab and piece is not None and model.ignore_merges and untaken:
         problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
     if problem is not None:
         _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
@@ -600,7 +746,11 @@ def _added_token(token: ExtraToken) -> dict[str, Any]:
 
 
 def _normalizer(spec: Spec) -> dict[str, Any] | None:
-    steps = [{"type": stage.form} for stage in spec.stages if isinstance(stage, Normalize)]
+    steps = [
+        {"type": stage.form if isinstance(stage, Normalize) else "Lowercase"}
+        for stage in spec.stages
+        if isinstance(stage, (Normalize, Lowercase))
+    ]
     if len(steps) > 1:
         return {"type": "Sequence", "normalizers": steps}
     return steps[0] if steps else None
@@ -608,18 +758,20 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
     cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
-    prefix_space, built_in = PrefixSpace() in spec.stages, cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
+    prefix_space, by_bytes = PrefixSpace() in spec.stages, spec.model.unit == "byte"
+    built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
     if built_in:
         cutting.pop()
-    byte_level = _byte_level(prefix_space, use_regex=built_in)
-    if not cutting:
-        return byte_level
+    if not by_bytes and (prefix_space or all(isinstance(stage, Digits) for stage in cutting)):
+        _refuse("a model over characters with a space in front of the text, or without a split pattern")
+    steps = [step for stage in cutting for step in _steps_of(stage)]
+    if by_bytes:
+        steps.append(_byte_level(prefix_space, use_regex=built_in))
+    if len(steps) == 1:
+        return steps[0]
     if prefix_space:
         _refuse(f"a space in front of the text together with the stage {cutting[0]!r}")
-    return {
-        "type": "Sequence",
-        "pretokenizers": [step for stage in cutting for step in _steps_of(stage)] + [byte_level],
-    }
+    return {"type": "Sequence", "pretokenizers": steps}
 
 
 _WHOLE = Split("none", SPLIT_UNICODE)
@@ -628,7 +780,8 @@ _WHOLE = Split("none", SPLIT_UNICODE)
 def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
     if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
         return [{"type": "Digits", "individual_digits": True}]
-    fixed = {"behavior": "Isolated", "invert": False}
+    drops = isinstance(stage, Split) and get_pattern(stage.pattern).drops
+    fixed = {"behavior": "Removed" if drops else "Isolated", "invert": drops}
     return [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in _regexes(stage)]
 
 

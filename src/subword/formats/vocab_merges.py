@@ -8,7 +8,7 @@ are, and the split pattern, is not in the files (see `bare.py`). A token that sp
 `unmatchable`. The two files stand in one folder; their names end in `vocab.json` and `merges.txt`, or, as GPT-2's own
 are called, `encoder.json` and `vocab.bpe`, and start alike.
 
-Character-level vocabularies (GPT-1, CLIP, subword-nmt) come in files of the same form, and are refused.
+Vocabularies with a marker at the ends of words (GPT-1, CLIP) come in files of the same form, and are refused.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from .json_node import parse, shown
 from .rank_merges import merge_list
 
 KIND = "vocab.json with merges.txt"
+MARKER = "</w>"
 NAMES = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[-0-9]')
@@ -63,6 +64,13 @@ def looks_like(data: bytes) -> bool:
     return _JSON.match(data[:4096]) is not None or _VERSION.match(data) is not None
 
 
+def has_vocabulary(merges: Input) -> bool:
+    """Whether the vocabulary of merges stands beside them."""
+    name = os.path.basename(merges.name)
+    beside = (name[: -len(end)] + vocab for vocab, end in NAMES if name.lower().endswith(end))
+    return any(merges.beside(other) is not None for other in beside)
+
+
 # ======================== reading ========================
 
 
@@ -81,7 +89,12 @@ def read(file: Input) -> Spec:
     if missing:
         raise vocab_file.error(
             f"no token for the bytes {shown(missing)} in GPT-2's alphabet ({shown(to_alphabet(missing))}): this is no "
-            "byte-level vocabulary. Those over characters (GPT-1, CLIP, subword-nmt) are not supported"
+            "byte-level vocabulary. Those over characters (GPT-1) are read from tokenizer.json"
+        )
+    if all(to_alphabet(bytes([byte])) + MARKER in ids for byte in range(256)):
+        raise vocab_file.error(
+            f"each byte stands here with {MARKER} behind it, too, so the ends of words are marked (CLIP): this is read "
+            "from tokenizer.json, or from CLIP's own bpe_simple_vocab_16e6.txt.gz"
         )
     pattern, special = pattern_and_special_tokens(file, KIND, *digests)
     _check_special_tokens(vocab_file, ids, special)
@@ -104,7 +117,9 @@ def _pair(file: Input) -> tuple[Input, Input]:
             found = file.beside(wanted)
             if found is None:
                 problem = f"the other half is missing: {wanted} should stand beside it"
-                raise file.error(problem + (" (a codes file of subword-nmt is not supported)" if not is_vocab else ""))
+                if not is_vocab:
+                    problem += f" (codes of subword-nmt, which need none, have tokens that end in {MARKER})"
+                raise file.error(problem)
             return (file, found) if is_vocab else (found, file)
     this, that = ("a vocabulary", "merges") if is_vocab else ("merges", "vocabulary")
     endings = " or ".join(f"*{vocab} and *{merges}" for vocab, merges in NAMES)

@@ -7,7 +7,7 @@
 //! Ties are broken by a named rule (`bpe/reference.py` has them in a line each). Nothing depends on hashing,
 //! on threads, or, unless the rule itself speaks of it, on the order of the pieces.
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -47,22 +47,89 @@ pub struct Learned {
 /// Told now and then how many merges there are; says whether to go on.
 pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
+/// What pieces are made of before the first merge.
+pub trait Alphabet {
+    /// The spelling of each symbol; its place is its id.
+    fn symbols(&self) -> Vec<Arc<[u8]>>;
+
+    /// Appends the symbols of a piece, at most one a byte; none for a piece to be left out.
+    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>);
+}
+
+/// The bytes: `byte_ids[b]` for the byte `b`.
+impl Alphabet for [u32; 256] {
+    fn symbols(&self) -> Vec<Arc<[u8]>> {
+        let mut symbols: Vec<Arc<[u8]>> = vec![Arc::from([]); 256];
+        for byte in 0..=255u8 {
+            symbols[self[byte as usize] as usize] = Arc::from([byte]);
+        }
+        symbols
+    }
+
+    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
+        out.extend(piece.iter().map(|&byte| self[byte as usize]));
+    }
+}
+
+/// The characters of some pieces, by code point; the last of a piece with the end-of-word marker behind it. Pieces that
+/// are not well-formed are left out.
+pub struct Characters {
+    ids: BTreeMap<Vec<u8>, u32>,
+    end_of_word: Vec<u8>,
+}
+
+impl Characters {
+    pub fn new<'p>(pieces: impl Iterator<Item = &'p [u8]>, end_of_word: Vec<u8>) -> Self {
+        let mut ids = BTreeMap::new();
+        for piece in pieces {
+            spell(piece, &end_of_word, |symbol| {
+                if !ids.contains_key(symbol) {
+                    ids.insert(symbol.to_vec(), 0);
+                }
+            });
+        }
+        ids.values_mut().zip(0..).for_each(|(id, number)| *id = number);
+        Self { ids, end_of_word }
+    }
+}
+
+impl Alphabet for Characters {
+    fn symbols(&self) -> Vec<Arc<[u8]>> {
+        self.ids.keys().map(|symbol| Arc::from(&**symbol)).collect()
+    }
+
+    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
+        spell(piece, &self.end_of_word, |symbol| out.extend(self.ids.get(symbol)));
+    }
+}
+
+/// Tells `take` the spelling of each symbol of a piece.
+fn spell(piece: &[u8], end_of_word: &[u8], mut take: impl FnMut(&[u8])) {
+    let Ok(text) = std::str::from_utf8(piece) else { return };
+    for (at, c) in text.char_indices() {
+        match &piece[at..] {
+            last if last.len() == c.len_utf8() => take(&[last, end_of_word].concat()),
+            rest => take(&rest[..c.len_utf8()]),
+        }
+    }
+}
+
 /// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
 ///
-/// Ids: `byte_ids[b]` for the byte `b`, then 256 and up, one a merge. Fewer merges come back when no pair is left.
+/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left.
 pub fn learn(
     pieces: &[(&[u8], u64)],
     limit: usize,
-    byte_ids: &[u32; 256],
+    alphabet: &impl Alphabet,
     tie_rule: TieRule,
     progress: Progress<'_>,
 ) -> Result<Learned> {
-    Learner::new(pieces, byte_ids, tie_rule)?.run(limit, progress)
+    Learner::new(pieces, alphabet, tie_rule)?.run(limit, progress)
 }
 
 /// Stands between pieces.
 const BORDER: u32 = u32::MAX;
-/// Stands where a token of several bytes was swallowed.
+/// Stands where a token of several symbols was swallowed.
 const GONE: u32 = u32::MAX - 1;
 
 /// How many places are visited, at least, between two calls of `progress`.
@@ -75,8 +142,9 @@ struct Learner {
     /// Which piece a place belongs to, and how often that piece was counted.
     piece_of: Vec<u32>,
     weights: Vec<u64>,
-    /// The bytes of each token.
+    /// What each token spells, and of how many symbols of the alphabet it is made.
     tokens: Vec<Arc<[u8]>>,
+    lengths: Vec<u32>,
     pairs: IntMap<u64, Pair>,
     queue: BinaryHeap<Candidate>,
 }
@@ -119,7 +187,7 @@ fn pair_key((left, right): (u32, u32)) -> u64 {
 }
 
 impl Learner {
-    fn new(pieces: &[(&[u8], u64)], byte_ids: &[u32; 256], tie_rule: TieRule) -> Result<Self> {
+    fn new(pieces: &[(&[u8], u64)], alphabet: &impl Alphabet, tie_rule: TieRule) -> Result<Self> {
         let places: usize = pieces.iter().map(|(piece, _)| piece.len() + 1).sum::<usize>() + 1;
         if places >= GONE as usize {
             return Err(Error::value(format!(
@@ -136,19 +204,17 @@ impl Learner {
         symbols.push(BORDER);
         piece_of.push(0);
         for (index, (piece, _)) in pieces.iter().enumerate() {
-            symbols.extend(piece.iter().map(|&byte| byte_ids[byte as usize]));
+            alphabet.push_symbols(piece, &mut symbols);
             symbols.push(BORDER);
             piece_of.resize(symbols.len(), index as u32);
         }
-        let mut tokens: Vec<Arc<[u8]>> = vec![Arc::from([]); 256];
-        for byte in 0..=255u8 {
-            tokens[byte_ids[byte as usize] as usize] = Arc::from([byte]);
-        }
+        let tokens = alphabet.symbols();
         let mut learner = Self {
             tie_rule,
             symbols,
             piece_of,
             weights: pieces.iter().map(|&(_, count)| count).collect(),
+            lengths: vec![1; tokens.len()],
             tokens,
             pairs: IntMap::default(),
             queue: BinaryHeap::new(),
@@ -239,7 +305,7 @@ impl Learner {
     }
 
     fn len(&self, id: u32) -> usize {
-        self.tokens[id as usize].len()
+        self.lengths[id as usize] as usize
     }
 
     /// Whether the tokens `pair` start at `place`. A place where a pair was once seen starts a token as long as it
@@ -254,6 +320,7 @@ impl Learner {
         let (left, right) = pair;
         let new = self.tokens.len() as u32;
         self.tokens.push([&*self.tokens[left as usize], &*self.tokens[right as usize]].concat().into());
+        self.lengths.push(self.lengths[left as usize] + self.lengths[right as usize]);
         let (left_len, new_len) = (self.len(left), self.len(new));
         let mut neighbours: Vec<(u32, u32)> = Vec::new();
         for &place in &entry.places[entry.first..] {

@@ -9,16 +9,17 @@ use crate::vocab::Token;
 
 const NONE: Rule = Rule { rank: u32::MAX, token: 0 };
 
-/// Appends the tokens of a piece and tells `merged` the rules in the order in which they are used. Quadratic.
+/// Appends the tokens of a piece, given what it starts as, and tells `merged` the rules in the order in which they are
+/// used. Quadratic.
+#[inline]
 pub fn short(
-    piece: &[u8],
-    byte_tokens: &[Token; 256],
+    first: impl Iterator<Item = Token>,
     rules: &Rules,
     out: &mut Vec<Token>,
     mut merged: impl FnMut((Token, Token, Rule)),
 ) {
     let start = out.len();
-    out.extend(piece.iter().map(|&byte| byte_tokens[byte as usize]));
+    out.extend(first);
     let rule_of = |left: Token, right: Token| rules.get(left, right).unwrap_or(NONE);
     // candidates[i] is the rule for the tokens i and i + 1.
     let mut candidates: Vec<Rule> = out[start..].windows(2).map(|pair| rule_of(pair[0], pair[1])).collect();
@@ -51,15 +52,14 @@ pub fn short(
 /// The same for a piece of any length, in O(n log n): candidates wait in a queue, and one whose tokens have merged
 /// otherwise meanwhile is passed over.
 pub fn long(
-    piece: &[u8],
-    byte_tokens: &[Token; 256],
+    first: impl Iterator<Item = Token>,
     rules: &Rules,
     out: &mut Vec<Token>,
     mut merged: impl FnMut((Token, Token, Rule)),
 ) {
     const GONE: Token = Token::MAX;
-    let len = piece.len();
-    let mut tokens: Vec<Token> = piece.iter().map(|&byte| byte_tokens[byte as usize]).collect();
+    let mut tokens: Vec<Token> = first.collect();
+    let len = tokens.len();
     // Neighbours of the tokens, by the position at which they start; `len` stands for "no more".
     let mut next: Vec<usize> = (1..=len).collect();
     let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();

@@ -3,7 +3,7 @@
 //! The meaning is the merge loop ([`merge`]): among all neighbouring pairs that a rule joins, take the one with the
 //! lowest rank, the leftmost of equals, and repeat. Every flavour of BPE is a set of rules `(left, right) -> (rank,
 //! token)`: a merge list gives a rule for each line; tiktoken's ranks give one for each way in which two entries
-//! spell a third.
+//! spell a third. A piece starts as its bytes, or as what [`units`] makes of it.
 //!
 //! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
 //! piece that is an entry needs no merging, and (b) the last merge of each entry is the only rule that can ever make
@@ -16,6 +16,7 @@ mod merge;
 mod prove;
 mod rules;
 mod trie;
+pub mod units;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
@@ -26,6 +27,7 @@ use linear::Linear;
 pub use linear::{Counts, Direction};
 use rules::Rules;
 use trie::Trie;
+use units::{UnitRow, Units};
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
 const SHORT: usize = 24;
@@ -39,6 +41,8 @@ pub struct Bpe {
     byte_tokens: [Token; 256],
     /// Bytes without an entry, none of which well-formed text has.
     missing: Vec<u8>,
+    /// Where pieces do not just start as their bytes.
+    units: Option<Units>,
     rules: Rules,
     ignore_merges: bool,
     proof: Proof,
@@ -58,6 +62,8 @@ enum Proof {
     Proved { entries: Vec<Made>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
+    /// Nothing is proved of vocabularies of other units than bytes.
+    Untried,
 }
 
 /// How an entry is made: all that one pass asks about it, side by side.
@@ -80,18 +86,30 @@ pub enum Priority {
 }
 
 impl Bpe {
-    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool) -> Result<Self> {
-        let (byte_tokens, missing) = byte_tokens(&vocab)?;
+    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool, units: UnitRow) -> Result<Self> {
+        let (byte_tokens, missing) = match units.by_characters {
+            true => ([NO_TOKEN; 256], Vec::new()),
+            false => byte_tokens(&vocab, &units.end_of_word)?,
+        };
+        let merges: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
+        let units = Units::new(units, &vocab, merges)?;
+        if units.is_some() && matches!(priority, Priority::Rank) {
+            return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
+        }
         let rules = match priority {
             Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
             Priority::Rank => Rules::from_ranks(&vocab),
         };
-        let (proof, rules) = match prove::prove(&vocab, &byte_tokens, &rules) {
+        let proof = match units {
+            Some(_) => Proof::Untried,
+            None => prove::prove(&vocab, &byte_tokens, &rules),
+        };
+        let (proof, rules) = match proof {
             Proof::Proved { entries, out_of_order } => {
                 let needed = Rules::from_entries(&entries);
                 (Proof::Proved { entries, out_of_order }, needed)
             }
-            refuted => (refuted, rules),
+            other => (other, rules),
         };
         Ok(Self {
             longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
@@ -99,6 +117,7 @@ impl Bpe {
             vocab,
             byte_tokens,
             missing,
+            units,
             rules,
             ignore_merges,
             proof,
@@ -134,12 +153,36 @@ impl Bpe {
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {
+        if self.units.is_some() {
+            return self.encode_units(piece, out);
+        }
+        let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
         if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
-            merge::short(piece, &self.byte_tokens, &self.rules, out, |_| {});
+            merge::short(bytes, &self.rules, out, |_| {});
         } else if self.has_one_pass() {
             self.linear(Direction::Forward).encode(self, piece, out);
         } else {
-            merge::long(piece, &self.byte_tokens, &self.rules, out, |_| {});
+            merge::long(bytes, &self.rules, out, |_| {});
+        }
+    }
+
+    #[inline(never)]
+    fn encode_units(&self, piece: &[u8], out: &mut Vec<Token>) {
+        let Some(units) = &self.units else { return };
+        let mut first = Vec::with_capacity(piece.len());
+        units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
+        match first.len() <= MEDIUM {
+            true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
+            false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
+        }
+    }
+
+    /// The bytes that `token` covers at `pos` in a piece; the last token covers what is left.
+    #[inline]
+    pub fn covers(&self, token: Token, piece: &[u8], pos: usize) -> usize {
+        match &self.units {
+            None => self.vocab.piece_len(token),
+            Some(units) => units.covers(&self.vocab, token, piece, pos),
         }
     }
 
@@ -168,9 +211,9 @@ impl Bpe {
         self.longest
     }
 
-    /// All entries in a trie, if they are not too many.
+    /// All entries in a trie, if they are not too many, and if nothing but entries of known bytes can be given.
     pub fn trie(&self, direction: Direction) -> Option<&Linear> {
-        self.has_room.then(|| self.linear(direction))
+        (self.has_room && self.units.is_none()).then(|| self.linear(direction))
     }
 
     /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
@@ -207,7 +250,7 @@ impl Bpe {
         }
     }
 
-    /// What the last merge of each entry's own bytes joins; None for a byte, for an entry that does not encode to
+    /// What the last merge of each entry joins; None for what pieces start as, for an entry that does not encode to
     /// itself, and for one that is too long to be tried.
     pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
         let pair = |made: Made| (made.rank > 0).then_some((made.left, made.right));
@@ -215,7 +258,16 @@ impl Bpe {
             return entries.iter().map(|&made| pair(made)).collect();
         }
         let mut out = Vec::new();
-        let mut last = |token| prove::last_merge(&self.vocab, &self.byte_tokens, &self.rules, token, &mut out);
+        let mut last = |token| match &self.units {
+            None => {
+                let bytes = self.vocab.piece(token).iter().map(|&byte| self.byte_tokens[byte as usize]);
+                prove::last_merge(&self.vocab, bytes, &self.rules, token, &mut out)
+            }
+            Some(units) => {
+                let first = units.of_entry(&self.vocab, &self.byte_tokens, token).into_iter();
+                prove::last_merge(&self.vocab, first, &self.rules, token, &mut out)
+            }
+        };
         (0..self.vocab.len() as Token).map(|token| last(token).and_then(pair)).collect()
     }
 
@@ -242,6 +294,13 @@ impl Bpe {
                     false => ("merged like any other", why.clone(), from_a_queue, why),
                 }
             }
+            Proof::Untried => {
+                let why = "proved ways are for pieces that start as bytes".to_owned();
+                match self.ignore_merges {
+                    true => ("looked up", "the model ignores merges there".into(), from_a_queue, why),
+                    false => ("merged like any other", why.clone(), from_a_queue, why),
+                }
+            }
         };
         let short = if self.has_one_pass() { SHORT } else { MEDIUM };
         let mut rows = vec![
@@ -249,6 +308,9 @@ impl Bpe {
             row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
             row("long piece", long, why_long),
         ];
+        if let Some(units) = &self.units {
+            rows.insert(0, row("piece", &format!("starts as {}", units.describe()), "the model says so".into()));
+        }
         if !self.missing.is_empty() {
             let why = format!("the vocabulary has no entry for {}, which UTF-8 never has", hex(&self.missing));
             rows.push(row("bytes that are not UTF-8", "checked first", why));
@@ -265,24 +327,29 @@ fn is_never_in_utf8(byte: u8) -> bool {
     matches!(byte, 0xc0 | 0xc1 | 0xf5..=0xff)
 }
 
-/// The entries of the bytes, and the bytes that have none: only such as well-formed text never has, otherwise some
-/// text could not be encoded.
-fn byte_tokens(vocab: &Vocab) -> Result<([Token; 256], Vec<u8>)> {
+/// The entries of the bytes, and the bytes that have none, or none with the end-of-word marker behind it: only such as
+/// well-formed text never has, otherwise some text could not be encoded.
+fn byte_tokens(vocab: &Vocab, end_of_word: &[u8]) -> Result<([Token; 256], Vec<u8>)> {
     let mut tokens = [NO_TOKEN; 256];
     let (mut missing, mut needed) = (Vec::new(), Vec::new());
     for byte in 0..=255u8 {
+        let marked = end_of_word.is_empty() || vocab.find(&[&[byte], end_of_word].concat()).is_some();
         match vocab.find(&[byte]) {
-            Some(token) => tokens[byte as usize] = token,
-            None if is_never_in_utf8(byte) => missing.push(byte),
-            None => needed.push(byte),
+            Some(token) if marked => tokens[byte as usize] = token,
+            _ if is_never_in_utf8(byte) => missing.push(byte),
+            _ => needed.push(byte),
         }
     }
     if needed.is_empty() {
         return Ok((tokens, missing));
     }
     let more = if needed.len() > 8 { ", …" } else { "" };
+    let twice = match end_of_word.is_empty() {
+        true => String::new(),
+        false => format!(", and one with the end-of-word marker {} behind it", show(end_of_word)),
+    };
     Err(Error::format(format!(
-        "a byte-level vocabulary needs an entry for each byte that UTF-8 has; {} are missing: {}{more}",
+        "a byte-level vocabulary needs an entry for each byte that UTF-8 has{twice}; {} are missing: {}{more}",
         needed.len(),
         hex(&needed[..needed.len().min(8)])
     )))

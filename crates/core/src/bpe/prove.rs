@@ -16,7 +16,8 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
-        match last_merge(vocab, byte_tokens, rules, token, &mut out) {
+        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
+        match last_merge(vocab, bytes, rules, token, &mut out) {
             Some(made) => entries[token as usize] = made,
             None => {
                 failed = failed.or(Some(token));
@@ -35,24 +36,23 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
     Proof::Proved { entries, out_of_order }
 }
 
-/// How an entry is made of its bytes; None if it does not encode to itself.
+/// How an entry is made of what its piece starts as; None if it does not encode to itself.
 pub fn last_merge(
     vocab: &Vocab,
-    byte_tokens: &[Token; 256],
+    first: impl ExactSizeIterator<Item = Token>,
     rules: &Rules,
     token: Token,
     out: &mut Vec<Token>,
 ) -> Option<Made> {
-    let piece = vocab.piece(token);
-    let len = piece.len() as u32;
-    if len == 1 {
+    let len = vocab.piece_len(token) as u32;
+    if first.len() == 1 {
         return Some(Made { len, ..Made::default() });
     }
     out.clear();
     let mut last = None;
-    match piece.len() {
-        ..=MEDIUM => merge::short(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
-        _ => merge::long(piece, byte_tokens, rules, out, |merge| last = Some(merge)),
+    match first.len() {
+        ..=MEDIUM => merge::short(first, rules, out, |merge| last = Some(merge)),
+        _ => merge::long(first, rules, out, |merge| last = Some(merge)),
     }
     match (&out[..], last) {
         ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),

@@ -23,7 +23,11 @@ pub struct Pattern(Kind);
 #[derive(Debug)]
 enum Kind {
     Scanner(&'static Scanner),
-    Regex(Box<Regex>),
+    /// With `drops`, what no match covers is no piece, but left out.
+    Regex {
+        regex: Box<Regex>,
+        drops: bool,
+    },
 }
 
 /// A hand-written scanner, of which more is known than of any expression: `CHANGED`, `UNSETTLED`, `ends_as_the_next`.
@@ -58,8 +62,9 @@ impl Pattern {
         }
     }
 
-    pub fn regex(text: &str, syntax: &str, allow_backtracking: bool) -> Result<Self> {
-        Ok(Self(Kind::Regex(Box::new(Regex::new(text, Syntax::new(syntax)?, allow_backtracking)?))))
+    pub fn regex(text: &str, syntax: &str, allow_backtracking: bool, drops: bool) -> Result<Self> {
+        let regex = Box::new(Regex::new(text, Syntax::new(syntax)?, allow_backtracking)?);
+        Ok(Self(Kind::Regex { regex, drops }))
     }
 
     /// How it runs, and why that is right.
@@ -68,20 +73,48 @@ impl Pattern {
             Kind::Scanner(scanner) => {
                 (format!("scanner {}", scanner.name), "a forward scan that equals the regular expression".to_owned())
             }
-            Kind::Regex(regex) => regex.plan(),
+            Kind::Regex { regex, drops: false } => regex.plan(),
+            Kind::Regex { regex, drops: true } => {
+                let (how, why) = regex.plan();
+                (how, why + "; what it does not match is dropped")
+            }
         }
     }
 
     pub fn as_scanner(&self) -> Option<&'static Scanner> {
         match self.0 {
             Kind::Scanner(scanner) => Some(scanner),
-            Kind::Regex(_) => None,
+            Kind::Regex { .. } => None,
         }
     }
 
     /// Whether it cuts at all.
     pub fn splits(&self) -> bool {
         !matches!(self.0, Kind::Scanner(Scanner { splits: false, .. }))
+    }
+
+    /// Gives `visit` the start and the end of each piece of `text`.
+    #[inline]
+    pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let (mut scan, mut pos) = (self.scan(text), 0);
+        while pos < text.len() {
+            let end = match &self.0 {
+                Kind::Regex { regex, drops: true } => match regex.next_match(text, pos, &mut scan.state) {
+                    Some((start, end)) => {
+                        visit(start, end)?;
+                        end
+                    }
+                    None => break,
+                },
+                _ => {
+                    let end = scan.end(pos);
+                    visit(pos, end)?;
+                    end
+                }
+            };
+            pos = end;
+        }
+        scan.check()
     }
 
     /// A scan of one text.
@@ -94,14 +127,14 @@ impl Pattern {
     pub fn cut(&self, text: &[u8], at: usize) -> bool {
         match &self.0 {
             Kind::Scanner(scanner) => (scanner.cut)(text, at),
-            Kind::Regex(regex) => regex.cut(text, at),
+            Kind::Regex { regex, .. } => regex.cut(text, at),
         }
     }
 
     /// Whether a text that ends at `at` and one that starts there have the boundaries that they have together, but
     /// for one at `at`, because the character in front is in no match. May say no where they have.
     pub fn ignores(&self, text: &[u8], at: usize) -> bool {
-        matches!(&self.0, Kind::Regex(regex) if regex.ignores(text, at))
+        matches!(&self.0, Kind::Regex { regex, .. } if regex.ignores(text, at))
     }
 }
 
@@ -118,7 +151,7 @@ impl Scan<'_> {
     pub fn end(&mut self, pos: usize) -> usize {
         match &self.pattern.0 {
             Kind::Scanner(scanner) => (scanner.end)(self.text, pos),
-            Kind::Regex(regex) => regex.end(self.text, pos, &mut self.state),
+            Kind::Regex { regex, .. } => regex.end(self.text, pos, &mut self.state),
         }
     }
 

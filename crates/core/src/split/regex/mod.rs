@@ -123,6 +123,17 @@ impl Regex {
         }
     }
 
+    /// The first match of something that starts at `pos` or after it.
+    pub fn next_match(&self, text: &[u8], mut pos: usize, state: &mut ScanState) -> Option<(usize, usize)> {
+        while pos < text.len() {
+            match self.match_end(text, pos, state) {
+                Some(end) if end > pos => return Some((pos, end)),
+                _ => pos += char_len(text, pos),
+            }
+        }
+        None
+    }
+
     fn gap_end(&self, text: &[u8], mut pos: usize, state: &mut ScanState) -> usize {
         loop {
             pos += char_len(text, pos);

@@ -3,7 +3,7 @@ use super::*;
 use crate::split::Pattern;
 
 fn tiktoken(text: &str) -> Pattern {
-    Pattern::regex(text, "tiktoken", false).unwrap()
+    Pattern::regex(text, "tiktoken", false, false).unwrap()
 }
 
 fn pieces(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
@@ -186,7 +186,7 @@ fn what_a_scan_remembers_changes_nothing() {
 
 #[test]
 fn backtracking_gives_up_with_an_error() {
-    let pattern = Pattern::regex(r"(?:a|aa)+(?<=b)|a", "tiktoken", true).unwrap();
+    let pattern = Pattern::regex(r"(?:a|aa)+(?<=b)|a", "tiktoken", true, false).unwrap();
     let text = "a".repeat(60);
     let mut scan = pattern.scan(text.as_bytes());
     scan.end(0);
@@ -245,7 +245,7 @@ fn refusals_name_the_place_and_the_part() {
 #[test]
 fn the_syntaxes_differ_where_they_do() {
     let split = |regex, syntax: &str, text: &str| {
-        let ends = pieces(&Pattern::regex(regex, syntax, true).unwrap(), text.as_bytes());
+        let ends = pieces(&Pattern::regex(regex, syntax, true, false).unwrap(), text.as_bytes());
         ends.iter().scan(0, |start, &end| Some(text[std::mem::replace(start, end)..end].to_owned())).collect::<Vec<_>>()
     };
     assert_eq!(split(r"1{1,3}+", "tiktoken", "11111"), ["111", "11"]);
