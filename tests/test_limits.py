@@ -179,6 +179,13 @@ def test_white_space_that_a_token_far_away_swallows() -> None:
         truncates_exactly(tok, "a" + " " * 300 + "<s>" + " " * 300 + "b", (0, 1, 2, 3, 4, 5))
 
 
+def test_white_space_that_is_cut_apart_and_swallowed() -> None:
+    for side in ({"lstrip": True}, {"rstrip": True}):
+        stages = (MatchTokens(), SplitRegex(r"\s"))
+        tok = merging([], stages, ExtraToken(5000, "<s>", "added", **side))  # type: ignore[arg-type]
+        truncates_exactly(tok, "a" + " " * 20 + "<s>" + " " * 20 + "b", tuple(range(25)))
+
+
 def test_tokens_that_look_at_a_place_where_another_starts_or_ends() -> None:
     stages = (MatchTokens(), MatchTokens(normalized=True), Split("cl100k"))
     alone = {"kind": "added", "single_word": True}
