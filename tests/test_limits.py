@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 from test_engine import ALL_BYTES, merging, truncates_exactly
 
-from subword import BPE, ExtraToken, MatchTokens, Normalize, PrefixSpace, Spec, Split, Tokenizer, Vocab
+from subword import (
+    BPE,
+    Digits,
+    ExtraToken,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Tokenizer,
+    Vocab,
+)
 from subword.engine import char_starts
 from subword.spec import Stage
 
@@ -36,6 +48,15 @@ RUNS = (
     "ʰA中a",
 )
 
+SCANNED: list[Stage] = [Split(name) for name in ("gpt2", "cl100k", "o200k", "none")]
+# Also expressions that leave something out, cut between two blanks, look ahead, match nothing, or backtrack.
+COMPILED: list[Stage] = [
+    *(Split(name) for name in ("llama3", "qwen2", "deepseek-v3", "kimi", "starcoder", "tekken", "whitespace")),
+    *(Digits(grouping) for grouping in ("one", "three-left", "three-right")),
+    *map(SplitRegex, (r"\s", r"[a-z]+", r"\p{N}{1,3}(?!\p{N})|\n", r" ?\p{L}+|\s+(?!\S)", r"!*", r"[^\r\n]+\n*")),
+    SplitRegex(r"(?=\p{N}\p{N}!)|A(?=中+)", allow_backtracking=True),
+]
+
 
 def random_model(rng: random.Random, text: bytes) -> BPE:
     """Pairs met in the text, in any order: ties everywhere, often entries that do not encode to themselves."""
@@ -61,8 +82,8 @@ def random_stages(rng: random.Random) -> tuple[Stage, ...]:
     stages += [MatchTokens(normalized=True)] * rng.randint(0, 1) + [PrefixSpace()] * (rng.random() < 0.3)
     if rng.random() < 0.05:
         rng.shuffle(stages)
-    splits = rng.choices(("gpt2", "cl100k", "o200k", "none"), k=rng.choice((0, 1, 1, 1, 2)))
-    return (*stages, *map(Split, splits))
+    splits = SCANNED if rng.random() < 0.5 else SCANNED + COMPILED
+    return (*stages, *rng.choices(splits, k=rng.choice((0, 1, 1, 1, 2, 2, 3))))
 
 
 def random_extras(rng: random.Random, parts: list[str]) -> tuple[ExtraToken, ...]:
@@ -156,6 +177,13 @@ def test_white_space_that_a_token_far_away_swallows() -> None:
     for side in ({"lstrip": True}, {"rstrip": True}):
         tok = merging([], (MatchTokens(), Split("gpt2")), ExtraToken(5000, "<s>", "added", **side))  # type: ignore[arg-type]
         truncates_exactly(tok, "a" + " " * 300 + "<s>" + " " * 300 + "b", (0, 1, 2, 3, 4, 5))
+
+
+def test_white_space_that_is_cut_apart_and_swallowed() -> None:
+    for side in ({"lstrip": True}, {"rstrip": True}):
+        stages = (MatchTokens(), SplitRegex(r"\s"))
+        tok = merging([], stages, ExtraToken(5000, "<s>", "added", **side))  # type: ignore[arg-type]
+        truncates_exactly(tok, "a" + " " * 20 + "<s>" + " " * 20 + "b", tuple(range(25)))
 
 
 def test_tokens_that_look_at_a_place_where_another_starts_or_ends() -> None:
