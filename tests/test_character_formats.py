@@ -170,7 +170,7 @@ def test_codes_and_merges_with_a_vocabulary_start_alike(tmp_path: Path) -> None:
         FormatError, match=r"no byte-level vocabulary. Those over characters \(GPT-1\) are read from tok"
     ):
         subword.load(tmp_path, pattern="none", special_tokens={})
-    marked = [*(spelled + end for end in ("", "</w>") for spelled in BYTE_TO_CHAR.values()), "lo"]
+    marked = [*(spelled + end for end in ("", "</w>") for spelled in BYTE_TO_CHAR), "lo"]
     (tmp_path / "vocab.json").write_text(json.dumps({token: id for id, token in enumerate(marked)}))
     with pytest.raises(FormatError, match="each byte stands here with </w> behind it"):
         subword.load(tmp_path, pattern="none", special_tokens={})
