@@ -10,7 +10,7 @@ import pytest
 from format_specs import bpe, changed, spec_of, write_json
 
 import subword
-from subword import BPE, ExtraToken, Spec, Split, Tokenizer, Vocab, formats
+from subword import BPE, ExtraToken, Normalize, Spec, Split, Tokenizer, Vocab, _core, formats
 from subword.errors import FormatError, SubwordValueError
 
 ENGINES: Any = ("core", "reference")
@@ -154,3 +154,63 @@ def test_a_saved_tokenizer_splits_text_as_before(lost: Any, tmp_path: Path) -> N
         loaded = subword.load(tok.save(tmp_path / name))
         pieces = [each._engine.split(text, each._how("all", (), False)[0]) for each in (tok, loaded)]
         assert pieces[0] == pieces[1] == [(0, 3), (3, 6), (6, 11), (11, 14), (14, 16), (16, 17), (17, 22), (22, 23)]
+
+
+# ======================== tokens inside words ========================
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_added_token_cuts_words_unless_it_is_a_single_word(engine: Any) -> None:
+    base = subword.train(["overwrite the tokenizer tok_1x " * 9], vocab_size=270)
+    for content, text in (("rw", "overwrite"), ("tok_1", "tok_1x"), ("tok_1", "atok_1")):
+        id = base.n_vocab
+        anywhere = Tokenizer(base.with_tokens(added=[content]).spec, engine=engine)
+        alone = Tokenizer(
+            base.with_tokens(added=[ExtraToken(0, content, "added", single_word=True)]).spec, engine=engine
+        )
+        assert id in anywhere.encode(text)
+        assert alone.encode(text) == base.encode(text)
+        assert id in alone.encode(f"a {content}.")
+
+
+# ======================== text that comes back ========================
+
+BACK = subword.train(["x != y , he does n't .  Ünï\x00cödé\t\n" * 5], vocab_size=280, special_tokens=["<\x00>"])
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "deepseek-v3", "none"])
+def test_nothing_is_tidied_up(pattern: str) -> None:
+    """Neither spaces before punctuation, nor any white space, nor a NUL."""
+    tok = Tokenizer(BACK.spec.replace(stages=(*BACK.spec.stages[:-1], Split(pattern))))
+    spaces = [
+        chr(point) for first, last in _core.unicode_ranges("White_Space", "16.0") for point in range(first, last + 1)
+    ]
+    for text in ["x != y", "is n't , so .", "\x00", "a\x00b", "\x00 \x00", *spaces]:
+        for around in (text, f"a{text}", f"{text}a", f"a{text}{text}b", f"{text}{text}"):
+            assert tok.decode(tok.encode(around)) == around
+    assert tok.encode("a<\x00>", allowed_special="all")[-1] == tok.special_tokens["<\x00>"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_spans_cover_the_text_where_normalization_changes_it(engine: Any) -> None:
+    tok = Tokenizer(Spec((Normalize("NFKC"), Split("gpt2")), BACK.spec.model), engine=engine)
+    for text in ("a\x10…\u202fb\t", "\x10\x10", "…", "\u202f…\x10ﬁ①x\t\t", "ｶﾞ e\u0301…"):
+        spans = [tuple(span) for span in tok.tokenize(text).char_spans.tolist()]
+        assert spans == sorted(spans)
+        assert {at for start, end in spans for at in range(start, end)} == set(range(len(text)))
+
+
+# ======================== long text, by every way in ========================
+
+
+@pytest.mark.parametrize("unit", ["^", "a", "A", "0", "-", " ", "\n", "'s", "\u4e2d"])
+def test_a_long_run_by_every_method(unit: str) -> None:
+    text = unit * 50_000
+    ids = BACK.encode(text)
+    assert BACK.decode(ids) == text
+    assert BACK.encode_ordinary(text) == BACK.encode_batch([text])[0] == BACK.encode_to_numpy(text).tolist() == ids
+    assert BACK.encode(text.encode()) == BACK.tokenize(text).ids.tolist() == ids
+    assert BACK.encode_batch_to_numpy([text])[0].tolist() == ids
+    assert BACK.count(text) == BACK.count_batch([text])[0] == len(ids)
+    assert BACK.truncate(text, len(ids)) == text and BACK.find_special(text) == []
+    assert "".join(chunk.text for chunk in BACK.chunk(text, 4096)) == text
