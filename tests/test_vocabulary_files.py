@@ -668,7 +668,7 @@ def test_any_damage_is_an_error_or_a_tokenizer(name: str, data: bytes, draw: st.
     new = draw.draw(st.binary(max_size=4) | st.sampled_from([b"\n", b" ", b"0", b"-", b"256", b'"', b"\xff", b"Q== 7"]))
     damaged = data[:at] + new + data[behind:]
     try:
-        spec = SOUND[name](damaged)
+        spec = quietly(SOUND[name], damaged)
     except FormatError:
         return
     assert subword.Tokenizer(spec).decode_bytes(subword.Tokenizer(spec).encode_ordinary(b"the\xff")) == b"the\xff"

@@ -19,7 +19,7 @@ from .errors import SubwordValueError
 def integer(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
     """A whole number of at least `least`. One beyond `most` is as good as `most`."""
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
     if number is None or number < least:

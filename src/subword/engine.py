@@ -411,7 +411,7 @@ def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
 
 def id_of(id: Any) -> int:
     try:
-        if not isinstance(id, bool):
+        if not isinstance(id, (bool, np.bool_)):
             return operator.index(id)
     except TypeError:
         pass
