@@ -23,6 +23,7 @@ from subword import (
     Normalize,
     Spec,
     Split,
+    SplitRegex,
     SubwordValueError,
     Tokenizer,
     Vocab,
@@ -273,6 +274,23 @@ def test_white_space_is_dropped_and_belongs_to_no_token() -> None:
     assert tok.tokenize(" ab  ab").byte_spans.tolist() == [[1, 3], [5, 7]]
     assert tok.count("   ") == 0 and tok.truncate("ab   ab", 1) == "ab   "
     assert [chunk.text for chunk in tok.chunk(" ab ab ", 1)] == [" ab ", "ab "]
+
+
+def test_limits_reach_over_what_is_dropped() -> None:
+    tok = subword.train(["x"], vocab_size=256, pattern="spaces")
+    for text, side in ((" " * 100 + "x" * 1000, "right"), ("x" * 1000 + " " * 100, "left")):
+        for n in (0, 1, 3):
+            assert len(tok.truncate(text, n, side)) == 100 + n  # type: ignore[arg-type]
+
+
+def test_limits_see_cuts_in_lower_case() -> None:
+    pieces = [*(bytes([byte]) for byte in range(256)), b"b ", b"b b"]
+    model = BPE(Vocab.of((piece, id) for id, piece in enumerate(pieces)), np.array([(98, 32), (256, 98)]))
+    tok = Tokenizer(Spec((Lowercase(), SplitRegex(r"b b|[a-z]|[A-Z]|\s")), model))
+    text = "B " * 101
+    counts = [tok.count(text[start:]) for start in range(len(text) + 1)]
+    for n in range(102):
+        assert tok.truncate(text, n, "left") == text[min(at for at, count in enumerate(counts) if count <= n) :]
 
 
 # ======================== training ========================

@@ -8,7 +8,7 @@ use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::split::digits::{Digits, Place};
 use crate::split::{Pattern, Scanner};
-use crate::unicode::{check_version, class_at, class_before, is_start, SPACE};
+use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
 
 /// A stage as `spec.py` describes it: its name and its settings.
 pub type StageRow = Vec<String>;
@@ -319,24 +319,42 @@ impl Pipeline {
             self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
         };
         let is_boundary = match self.forms[..] {
-            [] => splits(text, at),
-            _ if is_ascii_around(text, at) => splits(text, at),
-            [form] => form.holds_between(text, at, splits),
+            [] => self.holds_in_lower_case(text, at, splits),
+            _ if is_ascii_around(text, at) => self.holds_in_lower_case(text, at, splits),
+            [form] if !self.lowercases => form.holds_between(text, at, splits),
             _ => false,
         };
         let covers_normalized = || {
             let reach = policy.max_len();
             policy.covers(text, at, true) || !self.leaves_unchanged(text, at.saturating_sub(reach), at + reach)
         };
-        let lowercased_apart = |stage: &Stage| match stage {
-            Stage::Rewrite(Rewrite::Lowercase(_)) => Lowercase::is_cut(text, at) && !policy.takes_normalized(),
-            _ => true,
-        };
         self.is_orderly
             && is_boundary
-            && self.stages.iter().all(lowercased_apart)
             && !policy.covers(text, at, false)
-            && !(policy.takes_normalized() && covers_normalized())
+            && !(policy.takes_normalized() && (self.lowercases || covers_normalized()))
+    }
+
+    /// Whether what depends on the two characters beside `at` holds when they are in lower case, and whether these are
+    /// the same whatever stands farther off.
+    fn holds_in_lower_case(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        if !self.lowercases {
+            return holds(text, at);
+        }
+        let (before, after) = (&text[class_before(text, at).1..at], &text[at..at + char_len(text, at)]);
+        // A sigma becomes one of two letters, which a pattern may tell apart.
+        if !Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes()) {
+            return false;
+        }
+        let lower = |text| {
+            let segment = Segment::plain(text, 0);
+            let stages = self.stages.iter().filter_map(|stage| match stage {
+                Stage::Rewrite(Rewrite::Lowercase(lowercase)) => Some(lowercase),
+                _ => None,
+            });
+            stages.fold(segment, |segment, lowercase| lowercase.apply_segment(segment)).bytes
+        };
+        let before = lower(before);
+        holds(&[&*before, &*lower(after)].concat(), before.len())
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
@@ -427,6 +445,11 @@ impl Pipeline {
     pub fn swallows(&self, text: &[u8], policy: &Policy) -> bool {
         let is_sure = !policy.takes_normalized() || self.forms.is_empty();
         self.extras.swallow && (!is_sure || policy.occurs(text))
+    }
+
+    /// Whether text may take no tokens at all, because a pattern drops it.
+    pub fn drops(&self) -> bool {
+        self.splits.iter().any(|splitter| matches!(splitter, Splitter::Pattern(pattern) if pattern.drops()))
     }
 
     pub fn adds_space(&self) -> bool {

@@ -88,6 +88,11 @@ impl Pattern {
         }
     }
 
+    /// Whether what it does not match is dropped.
+    pub fn drops(&self) -> bool {
+        matches!(self.0, Kind::Regex { drops: true, .. })
+    }
+
     /// Whether it cuts at all.
     pub fn splits(&self) -> bool {
         !matches!(self.0, Kind::Scanner(Scanner { splits: false, .. }))
