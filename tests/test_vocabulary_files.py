@@ -674,6 +674,13 @@ def test_any_damage_is_an_error_or_a_tokenizer(name: str, data: bytes, draw: st.
     assert subword.Tokenizer(spec).decode_bytes(subword.Tokenizer(spec).encode_ordinary(b"the\xff")) == b"the\xff"
 
 
+@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b"\r\n\r\n"])
+def test_nothing_is_no_tokenizer(name: str, data: bytes) -> None:
+    with pytest.raises(FormatError):
+        SOUND[name](data)
+
+
 # ======================== folders ========================
 
 

@@ -55,7 +55,7 @@ def read(data: bytes, source: str) -> Spec:
     except UnicodeDecodeError as error:
         raise file.error(f"not UTF-8 at byte {error.start}") from None
     lines = [line.removesuffix("\r") for line in text.split("\n")]
-    if not lines[-1]:
+    if not lines[-1] and len(lines) > 1:
         lines.pop()
     if lines[0].strip() != MAGIC:
         raise file.error(f"only '{MAGIC}' can be read, found {shown(lines[0])}", 1)
