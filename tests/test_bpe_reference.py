@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import texts
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from subword.bpe import reference
@@ -325,17 +325,14 @@ def test_against_a_naive_recount(tie_rule: str, seed: int) -> None:
 # properties
 
 corpora = st.lists(st.text("ab", max_size=12).map(str.encode) | st.text("abü", max_size=8).map(str.encode), max_size=12)
-repeatable = settings(derandomize=True, database=None, deadline=None)
 
 
-@repeatable
 @given(corpora, st.text() | st.text("abü"), st.sampled_from(sorted(TIE_RULES)))
 def test_decode_inverts_encode(pieces: list[bytes], text: str, tie_rule: str) -> None:
     merges = train(pieces, 20, tie_rule=tie_rule)
     assert decode(encode(text.encode(), merges), make_vocab(merges)).decode() == text
 
 
-@repeatable
 @given(corpora, st.sampled_from(sorted(TIE_RULES)))
 def test_encode_repeats_the_training(pieces: list[bytes], tie_rule: str) -> None:
     merges = train(pieces, 20, tie_rule=tie_rule)
@@ -346,7 +343,6 @@ def test_encode_repeats_the_training(pieces: list[bytes], tie_rule: str) -> None
         assert encode(piece, merges) == ids
 
 
-@repeatable
 @given(corpora, st.text("abü", max_size=30), st.sampled_from(sorted(TIE_RULES)))
 def test_ranks_say_the_same_as_merges(pieces: list[bytes], text: str, tie_rule: str) -> None:
     merges = train(pieces, 20, tie_rule=tie_rule)
@@ -354,7 +350,6 @@ def test_ranks_say_the_same_as_merges(pieces: list[bytes], text: str, tie_rule: 
     assert encode_by_rank(text.encode(), ranks) == encode(text.encode(), merges)
 
 
-@repeatable
 @given(corpora, st.sampled_from(sorted(TIE_RULES)))
 def test_counts_stand_for_repeated_pieces(pieces: list[bytes], tie_rule: str) -> None:
     counts: dict[bytes, int] = {}
@@ -363,14 +358,12 @@ def test_counts_stand_for_repeated_pieces(pieces: list[bytes], tie_rule: str) ->
     assert list(train(counts, 20, tie_rule=tie_rule).items()) == list(train(pieces, 20, tie_rule=tie_rule).items())
 
 
-@repeatable
 @given(corpora, st.randoms(use_true_random=False), st.sampled_from(["smallest-ids", "largest-string"]))
 def test_the_order_of_pieces_does_not_matter(pieces: list[bytes], rng: random.Random, tie_rule: str) -> None:
     shuffled = rng.sample(pieces, len(pieces))
     assert list(train(shuffled, 20, tie_rule=tie_rule)) == list(train(pieces, 20, tie_rule=tie_rule))
 
 
-@repeatable
 @given(corpora, st.integers(0, 20), st.sampled_from(sorted(TIE_RULES)))
 def test_a_shorter_training_is_the_start_of_a_longer_one(pieces: list[bytes], n: int, tie_rule: str) -> None:
     assert list(train(pieces, n, tie_rule=tie_rule)) == list(train(pieces, 20, tie_rule=tie_rule))[:n]

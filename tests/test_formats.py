@@ -104,7 +104,7 @@ def test_most_specs_can_be_held_by_tokenizer_json() -> None:
     held = []
 
     @given(specs())
-    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=100)
     def count(spec: Spec) -> None:
         held.append(isinstance(result_or_error(write_json, spec), bytes))
 

@@ -136,7 +136,7 @@ def test_most_specs_can_be_held(name: str) -> None:
     held = []
 
     @given(ordered_specs())
-    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=100)
     def count(spec: Spec) -> None:
         held.append(not isinstance(quietly(result_or_error, BACK[name][0], spec), SubwordValueError))
 
