@@ -16,6 +16,9 @@ __version__: str
 def unicode_ranges(name: str, unicode: str) -> list[tuple[int, int]]:
     """First and last code point of each range of a class (`L`, `Lu`, `N`, `M`, `White_Space` …) of a profile."""
 
+def text_ends(text: _Text) -> list[tuple[int, str]]:
+    """The bytes at which words, sentences and paragraphs end inside a text, each with the highest that ends there."""
+
 def regex_covers(regex: str, syntax: str, allow_backtracking: bool) -> bool:
     """Whether the matches of a split pattern leave nothing out of any text. Raises if it cannot run."""
 
@@ -98,7 +101,7 @@ class Engine:
         """Start and end, in characters for `str` and bytes for `bytes`, of what is kept."""
 
     def chunk(
-        self, text: _Text, max_tokens: int, overlap: int, policy: Policy, add_special_tokens: bool
+        self, text: _Text, max_tokens: int, overlap: int, ends: str, policy: Policy, add_special_tokens: bool
     ) -> list[tuple[int, int, int]]:
         """Start, end (units as in `truncate`) and token count of each chunk."""
 

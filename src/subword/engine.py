@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTo
 from .spec import Digits, ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
 
 Engine = _core.Engine
+
+# Where chunks may end, the finest first.
+ENDS = ("character", "word", "sentence", "paragraph")
 
 
 def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
@@ -328,26 +331,43 @@ class ReferenceEngine:
         raise SubwordValueError(f"a limit of {n} is too small: the special tokens around the text are more")
 
     def chunk(
-        self, text: Any, max_tokens: int, overlap: int, policy: Any, add_special_tokens: bool
+        self, text: Any, max_tokens: int, overlap: int, ends: str, policy: Any, add_special_tokens: bool
     ) -> list[tuple[int, int, int]]:
         if overlap >= max_tokens:
             raise SubwordValueError(f"overlap={overlap} must be smaller than max_tokens={max_tokens}")
         self.check(text_bytes(text), policy)
         policy = policy._replace(disallowed=frozenset())
-        chunks: list[tuple[int, int, int]] = []
-        start = done = 0
-        while done < len(text):
-            end = start + self.truncate(text[start:], max_tokens, "right", policy, add_special_tokens)[1]
-            if end <= done and start < done:
-                start = done
-                continue
-            if end == start:
-                raise SubwordValueError(f"max_tokens={max_tokens} is too small for the character at {start}")
-            chunks.append((start, end, self.count(text[start:end], policy, add_special_tokens)))
-            done = end
-            back = self.truncate(text[start:end], overlap, "left", policy, False)[0] if overlap else end - start
-            start = start + back if back else end
-        return chunks
+
+        def count(start: int, end: int) -> int:
+            return self.count(text[start:end], policy, add_special_tokens)
+
+        def reached(start: int) -> list[int]:
+            return [end for end in places if start < end and count(start, end) <= max_tokens]
+
+        places = self.places(text, ends, lambda start, end: count(start, end) <= max_tokens)
+        if not overlap:
+            spans = fewest(len(text), reached)
+        else:
+            spans = overlapping(
+                len(text), reached, lambda a, b: a + self.truncate(text[a:b], overlap, "left", policy, False)[0]
+            )
+        done = spans[-1][1] if spans else 0
+        if done < len(text):
+            raise SubwordValueError(f"max_tokens={max_tokens} is too small for the character at {done}")
+        return [(start, end, count(start, end)) for start, end in spans]
+
+    def places(self, text: Any, ends: str, fits: Callable[[int, int], bool]) -> list[int]:
+        """Where chunks may end: at the ends of this kind, and in a unit that does not fit at those of the next finer."""
+        starts = char_starts(text)
+        chars = starts if isinstance(text, bytes) else range(len(text) + 1)
+        kinds = {chars[starts.index(at)]: ENDS.index(kind) for at, kind in _core.text_ends(text)}
+
+        def cut(start: int, stop: int, kind: int) -> list[int]:
+            inside = [at for at in chars if start < at < stop and kinds.get(at, 0) >= kind]
+            units = pairwise([start, *inside, stop])
+            return [at for unit in units for at in ([unit[1]] if not kind or fits(*unit) else cut(*unit, kind - 1))]
+
+        return cut(0, len(text), ENDS.index(ends)) if len(text) else []
 
     def last_merges(self) -> npt.NDArray[np.int64]:
         rows = [self.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
@@ -396,6 +416,36 @@ class ReferenceEngine:
     def token_id(self, token: bytes) -> int | None:
         extra = {t.content.encode(): t.id for t in self.spec.extra}
         return extra.get(token, self.ids.get(token))
+
+
+def fewest(length: int, reached: Callable[[int], list[int]]) -> list[Span]:
+    """A shortest way to the end, or to the farthest place that can be reached."""
+    came_from, layer = {0: 0}, [0]
+    while layer and length not in came_from:
+        found = {end: start for start in layer for end in reached(start) if end not in came_from}
+        came_from.update(found)
+        layer = sorted(found)
+    spans, end = list[Span](), max(came_from)
+    while end:
+        spans.append((came_from[end], end))
+        end = came_from[end]
+    return spans[::-1]
+
+
+def overlapping(length: int, reached: Callable[[int], list[int]], back: Callable[[int, int], int]) -> list[Span]:
+    """Each as long as it can be; the next starts where `back` says, or at its end where that leads nowhere."""
+    spans, start, done = list[Span](), 0, 0
+    while done < length:
+        end = max(reached(start), default=start)
+        if end > done:
+            spans.append((start, end))
+            start, done = back(start, end), end
+            start = start if start > spans[-1][0] else end
+        elif start < done:
+            start = done
+        else:
+            break
+    return spans
 
 
 def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from . import _core
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
-from .engine import ReferenceEngine, compile_spec
+from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
@@ -388,15 +388,23 @@ class Tokenizer:
         text: Any,
         max_tokens: int = 512,
         overlap: int = 0,
+        ends: str = "character",
         allowed_special: Names = NONE,
         disallowed_special: Names = ALL,
         add_special_tokens: bool = False,
     ) -> list[Chunk]:
-        """Cut a text into parts of at most `max_tokens` tokens each, every one as long as it can be.
+        """Cut a text into the fewest parts of at most `max_tokens` tokens each.
+
+        (In a run of over 512 bytes that no split pattern can cut for sure, and that is not one piece either, such as a
+        megabyte of digits, there can be one more than needed.)
 
         Args:
             overlap: a chunk starts before the end of the one before it, by the longest stretch of at most so many
-                tokens (less where no room is left for anything new).
+                tokens (less where no room is left for anything new). Each chunk is then as long as it can be.
+            ends: where chunks end: `"paragraph"` (at a blank line), `"sentence"` (by Unicode's UAX #29, for which a
+                newline ends one too), `"word"` (at white space) or `"character"` (anywhere between two). A unit that
+                alone does not fit is cut where the next finer ones end. Newlines stay with what they end, other white
+                space with what follows it.
 
         Returns:
             Chunks `(text, start, end, tokens)`; `text[start:end]` of the original is the chunk's text.
@@ -406,7 +414,9 @@ class Tokenizer:
         """
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         text = _core.frozen_text(text)
-        spans = self._engine.chunk(text, integer("max_tokens", max_tokens, 1), integer("overlap", overlap), policy, add)
+        choice("ends", ends, ENDS)
+        limits = integer("max_tokens", max_tokens, 1), integer("overlap", overlap)
+        spans = self._engine.chunk(text, *limits, ends, policy, add)
         return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
     # ======================== decoding ========================

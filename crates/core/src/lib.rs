@@ -5,7 +5,9 @@
 //! pieces into ids and learns merges, [`count`] counts pieces, and [`engine`] puts it together.
 
 pub mod bpe;
+pub mod chunk;
 pub mod count;
+pub mod ends;
 pub mod engine;
 pub mod error;
 pub mod extra;

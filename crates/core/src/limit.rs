@@ -1,4 +1,4 @@
-//! Token limits: the longest part of a text that fits, exactly, and cutting a text into parts that fit.
+//! Token limits: the longest part of a text that fits, exactly.
 //!
 //! More text can take fewer tokens, so a limit cannot be found by bisection. But counts add up across *cuts*
 //! (`Pipeline::is_cut`): the count of a text is the sum over the stretches between cuts. So the stages run over a
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::extra::Policy;
 use crate::pipeline::{Normalized, Stop, Unit};
 use crate::split::{ends_as_the_next, Scanner, CHANGED, UNSETTLED};
-use crate::unicode::{char_count, char_len, class_at, class_before, is_start, CASELESS, SPACE, UPPER};
+use crate::unicode::{char_len, class_at, class_before, is_start, CASELESS, SPACE, UPPER};
 use crate::vocab::Token;
 
 /// Pieces up to this length are encoded anew for each place that is tried in them.
@@ -28,7 +28,7 @@ const EDGE: usize = 16;
 /// The first window on a text, at most.
 const WINDOW: usize = 1 << 20;
 /// How many bytes are worked on between two questions whether to stop.
-const STOP_EVERY: usize = 1 << 16;
+pub(crate) const STOP_EVERY: usize = 1 << 16;
 
 /// What to keep of a text that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,12 @@ pub enum Side {
     Left,
 }
 
-struct Limit<'a> {
-    engine: &'a Engine,
-    policy: &'a Policy,
-    stop: Stop<'a>,
-    text: &'a [u8],
+#[derive(Clone, Copy)]
+pub(crate) struct Limit<'a> {
+    pub engine: &'a Engine,
+    pub policy: &'a Policy,
+    pub stop: Stop<'a>,
+    pub text: &'a [u8],
     /// An extra token may swallow white space, of which there can be any amount.
     swallows: bool,
 }
@@ -61,63 +62,14 @@ impl Engine {
     ) -> Result<(usize, usize)> {
         self.check_text(text, policy)?;
         let room = self.room(n, add_special_tokens)?;
-        let limit = Limit { engine: self, policy, stop, text, swallows: self.pipeline.swallows(text, policy) };
+        let limit = Limit::new(self, policy, stop, text);
         Ok(match side {
             Side::Right => (0, limit.prefix(room)?.0),
             Side::Left => (limit.suffix(room)?, text.len()),
         })
     }
 
-    /// Byte spans and token counts of parts that take at most `max_tokens` tokens each and cover the text. Each is
-    /// the longest that fits; it starts where the one before it ends, or before that by the longest stretch that
-    /// takes at most `overlap` tokens.
-    pub fn chunk(
-        &self,
-        text: &[u8],
-        max_tokens: usize,
-        overlap: usize,
-        policy: &Policy,
-        add_special_tokens: bool,
-        stop: Stop<'_>,
-    ) -> Result<Vec<(usize, usize, usize)>> {
-        self.check_text(text, policy)?;
-        if overlap >= max_tokens {
-            return Err(Error::value(format!("overlap={overlap} must be smaller than max_tokens={max_tokens}")));
-        }
-        let room = self.room(max_tokens, add_special_tokens)?;
-        let template = max_tokens - room;
-        let swallows = self.pipeline.swallows(text, policy);
-        let limit_of = |text| Limit { engine: self, policy, stop, text, swallows };
-        let mut chunks: Vec<(usize, usize, usize)> = Vec::new();
-        let (mut start, mut done) = (0, 0);
-        while done < text.len() {
-            let (len, mut count) = limit_of(&text[start..]).prefix(room)?;
-            let mut end = start + len;
-            if end <= done && start < done {
-                start = done; // the overlap leaves no room for anything new
-                continue;
-            }
-            if end == start {
-                let len = char_len(text, start);
-                count = self.count_part(&text[start..start + len], policy, false, stop)?;
-                end = start + len;
-            }
-            if count > room {
-                return Err(Error::value(format!(
-                    "max_tokens={max_tokens} is too small: character {} alone takes {} tokens",
-                    char_count(&text[..start]),
-                    count + template
-                )));
-            }
-            chunks.push((start, end, count + template));
-            done = end;
-            let back = if overlap > 0 { limit_of(&text[start..end]).suffix(overlap)? } else { end - start };
-            start = if back > 0 { start + back } else { end };
-        }
-        Ok(chunks)
-    }
-
-    fn room(&self, n: usize, add_special_tokens: bool) -> Result<usize> {
+    pub(crate) fn room(&self, n: usize, add_special_tokens: bool) -> Result<usize> {
         let template = if add_special_tokens { self.template_len() } else { 0 };
         n.checked_sub(template).ok_or_else(|| {
             Error::value(format!("a limit of {n} is too small: the special tokens around the text are {template}"))
@@ -126,8 +78,8 @@ impl Engine {
 }
 
 /// What a run of the stages found where: a piece or an extra token of the text.
-struct Found {
-    start: usize,
+pub(crate) struct Found {
+    pub start: usize,
     end: usize,
     /// Tokens of the run before it.
     before: usize,
@@ -135,19 +87,23 @@ struct Found {
 }
 
 /// A place where counts add up; `before` are the tokens of the run up to there.
-struct Cut {
-    at: usize,
-    before: usize,
+pub(crate) struct Cut {
+    pub at: usize,
+    pub before: usize,
     /// The text goes on there as one that has begun.
     continues: bool,
 }
 
 impl<'a> Limit<'a> {
-    fn count(&self, from: usize, to: usize, continues: bool) -> Result<usize> {
+    pub fn new(engine: &'a Engine, policy: &'a Policy, stop: Stop<'a>, text: &'a [u8]) -> Self {
+        Self { engine, policy, stop, text, swallows: engine.pipeline.swallows(text, policy) }
+    }
+
+    pub fn count(&self, from: usize, to: usize, continues: bool) -> Result<usize> {
         self.engine.count_part(&self.text[from..to], self.policy, continues, self.stop)
     }
 
-    fn ask(&self) -> Result<()> {
+    pub fn ask(&self) -> Result<()> {
         if (self.stop)() {
             return Err(Error::interrupted());
         }
@@ -155,7 +111,7 @@ impl<'a> Limit<'a> {
     }
 
     /// What the stages give for `text[from..to]`, and the number of tokens.
-    fn run(&self, from: usize, to: usize, continues: bool) -> Result<(Vec<Found>, usize)> {
+    pub fn run(&self, from: usize, to: usize, continues: bool) -> Result<(Vec<Found>, usize)> {
         let (mut found, mut total, mut tokens) = (Vec::new(), 0, Vec::new());
         self.engine.pipeline.run(&self.text[from..to], self.policy, continues, self.stop, |unit| {
             let before = total;
@@ -178,7 +134,7 @@ impl<'a> Limit<'a> {
     }
 
     /// Whether counts add up at the start of `found[i]`.
-    fn pattern_cut(&self, found: &[Found], i: usize) -> Option<Cut> {
+    pub fn pattern_cut(&self, found: &[Found], i: usize) -> Option<Cut> {
         let &Found { start: at, before, extra, .. } = &found[i];
         let is_first = i == 0 || found[i - 1].end <= at;
         let is_cut = is_first && extra.is_none() && at > 0 && self.engine.pipeline.is_cut(self.text, at, self.policy);
@@ -206,7 +162,7 @@ impl<'a> Limit<'a> {
 
     /// A place in `text[from..to]` that `room` tokens from the start (the end) surely do not reach beyond, in the half
     /// that they start in.
-    fn reach(&self, from: usize, to: usize, room: usize, side: Side) -> Result<Option<usize>> {
+    pub fn reach(&self, from: usize, to: usize, room: usize, side: Side) -> Result<Option<usize>> {
         let text = &self.text[from..to];
         let far = text.len() > 4 * self.policy.max_len() + 64 && !self.engine.pipeline.drops();
         let normalized = self.engine.pipeline.normalize(text, self.policy).filter(|_| far);
@@ -249,13 +205,13 @@ impl<'a> Limit<'a> {
     }
 
     /// The scanners and what they see of a stretch, if only scanners cut it.
-    fn scanned<'t>(&self, text: &'t [u8]) -> Option<(&'a [&'static Scanner], Normalized<'t>)> {
+    pub fn scanned<'t>(&self, text: &'t [u8]) -> Option<(&'a [&'static Scanner], Normalized<'t>)> {
         let scanners = self.engine.pipeline.scanners()?;
         Some((scanners, self.engine.pipeline.normalize(text, self.policy)?))
     }
 
     /// The width of a window in which `room` tokens find place in ordinary text, or of the one that has to be taken.
-    fn width(&self, room: usize, wider: usize) -> usize {
+    pub fn width(&self, room: usize, wider: usize) -> usize {
         (room.min(WINDOW) * 4 + 64).min(WINDOW).max(wider)
     }
 
@@ -333,7 +289,7 @@ impl<'a> Limit<'a> {
     // ======================== keeping the end ========================
 
     /// The start of the longest suffix of at most `room` tokens.
-    fn suffix(&self, room: usize) -> Result<usize> {
+    pub fn suffix(&self, room: usize) -> Result<usize> {
         let (mut end, mut taken, mut wider) = (self.text.len(), 0, 0);
         while end > 0 {
             self.ask()?;
@@ -417,7 +373,7 @@ impl<'a> Limit<'a> {
 }
 
 /// The last place up to `at` where a character starts.
-fn start_before(text: &[u8], mut at: usize) -> usize {
+pub(crate) fn start_before(text: &[u8], mut at: usize) -> usize {
     while !is_start(text, at) {
         at -= 1;
     }
@@ -468,7 +424,7 @@ fn add_pieces(engine: &Engine, scanners: &[&Scanner], bytes: &[u8], tokens: &mut
 // ======================== every prefix of a stretch ========================
 
 /// Token counts of the prefixes of a stretch.
-struct Prefixes<'a> {
+pub(crate) struct Prefixes<'a> {
     limit: &'a Limit<'a>,
     scanners: &'a [&'static Scanner],
     text: &'a [u8],
@@ -498,7 +454,7 @@ struct LongPiece<'a> {
 }
 
 impl<'a> Prefixes<'a> {
-    fn new(
+    pub fn new(
         limit: &'a Limit<'a>,
         scanners: &'a [&'static Scanner],
         text: &'a [u8],
@@ -527,7 +483,7 @@ impl<'a> Prefixes<'a> {
     }
 
     /// A place beyond which nothing fits.
-    fn bound(&self) -> usize {
+    pub fn bound(&self) -> usize {
         let over = self.pieces.partition_point(|&(_, before)| before <= self.room);
         match self.pieces.get(over + CHANGED) {
             Some(&(start, _)) => self.normalized.source_end(start - self.lead),
@@ -536,7 +492,7 @@ impl<'a> Prefixes<'a> {
     }
 
     /// The count of the first `at` bytes, or any above the room where it is above. What it is asked for must become smaller from time to time.
-    fn upto(&mut self, at: usize) -> Result<Option<usize>> {
+    pub fn upto(&mut self, at: usize) -> Result<Option<usize>> {
         let (len, tail) = self.normalized.upto(self.text, at);
         if len == 0 {
             return Ok(None);

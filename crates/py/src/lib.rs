@@ -13,6 +13,7 @@ use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::Priority;
+use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
 use subword_core::split::regex::{Regex, Syntax};
@@ -52,6 +53,13 @@ fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
 #[pyfunction]
 fn lowercase(text: &str, final_sigma: bool, unicode: &str) -> PyResult<String> {
     core::lowercase::Lowercase::new(final_sigma, unicode).map(|lowercase| lowercase.apply(text)).checked()
+}
+
+#[pyfunction]
+fn text_ends(py: Python<'_>, text: Text<'_>) -> PyResult<Vec<(usize, &'static str)>> {
+    let bytes = text.bytes();
+    let found = interruptible(py, |_| Ok(core::ends::ends(bytes)))?;
+    Ok(found.into_iter().map(|(at, kind)| (at, kind.name())).collect())
 }
 
 #[pyfunction]
@@ -261,12 +269,14 @@ impl Engine {
         text: Text<'_>,
         max_tokens: usize,
         overlap: usize,
+        ends: &str,
         policy: &Policy,
         add_special_tokens: bool,
     ) -> PyResult<Vec<(usize, usize, usize)>> {
         let bytes = text.bytes();
+        let ends = Ends::new(ends).checked()?;
         let chunks = interruptible(py, |stop| {
-            self.engine.chunk(bytes, max_tokens, overlap, &policy.0, add_special_tokens, stop)
+            self.engine.chunk(bytes, max_tokens, overlap, ends, &policy.0, add_special_tokens, stop)
         })?;
         let spans: Vec<_> = chunks.iter().map(|&(start, end, _)| (start, end)).collect();
         let counts = chunks.iter().map(|chunk| chunk.2);
@@ -466,8 +476,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 mod _core {
     #[pymodule_export]
     use super::{
-        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, unicode_ranges, Engine,
-        PieceCounter, Policy,
+        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends, unicode_ranges,
+        Engine, PieceCounter, Policy,
     };
 
     #[pymodule_export]

@@ -152,6 +152,11 @@ impl<'a> Counts<'a> {
         self.last.truncate(len);
     }
 
+    /// The token at the growing end, and the number of tokens, for each of the last `n` lengths.
+    pub fn last(&self, n: usize) -> Option<&[(Token, u32)]> {
+        self.last.get(self.last.len().checked_sub(n)?..)
+    }
+
     /// The token count when there were `len` bytes.
     pub fn count(&self, len: usize) -> u32 {
         len.checked_sub(1).map_or(0, |at| self.last[at].1)
