@@ -22,6 +22,17 @@ from .json_node import shown
 Splitting: TypeAlias = Split | SplitRegex
 
 
+class LeftOutError(FormatError):
+    """A file that leaves out what `load` was not told either. `problem` is the message without what to pass."""
+
+    def __init__(self, message: str, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.problem)
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """A file on its way into a spec: its bytes, the name that errors call it by, and what the caller says of it.
@@ -61,7 +72,7 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[S
         digests: the SHA-256 of each of its files.
 
     Raises:
-        FormatError: neither says it; the message names what to pass.
+        LeftOutError: neither says it; the message names what to pass.
         SubwordValueError: what the caller says cannot be used.
     """
     row = known.by_content(digests)
@@ -71,11 +82,15 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[S
         special = row.special_tokens if special is None else special
     if pattern is None or special is None:
         missing = [name for name, value in (("pattern", pattern), ("special_tokens", special)) if value is None]
-        raise file.error(
-            f"{kind} holds neither the split pattern nor the special tokens, and this one (SHA-256 {digests[0][:12]}…) "
-            f"is none that subword knows; pass {' and '.join(f'{name}=' for name in missing)} to load(), as in "
+        problem = (
+            f"{file.name}: {kind} holds neither the split pattern nor the special tokens, and this one (SHA-256 "
+            f"{digests[0][:12]}…) is none that subword knows"
+        )
+        advice = (
+            f"pass {' and '.join(f'{name}=' for name in missing)} to load(), as in "
             'pattern="cl100k", special_tokens={"<|endoftext|>": 100257}; special_tokens={} says that there are none'
         )
+        raise LeftOutError(f"{problem}; {advice}", problem)
     splitting = pattern if isinstance(pattern, SplitRegex) else Split(find_pattern(pattern).name)
     return splitting, checked_special_tokens(special)
 
