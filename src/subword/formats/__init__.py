@@ -83,15 +83,13 @@ class Format:
     folder: bool = False
 
 
-_SAID = "says its split pattern and its special tokens itself; give neither of them"
-
-
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
     """`read` for files that leave nothing to say."""
 
     def read_input(file: Input) -> Spec:
         if file.pattern is not None or file.special_tokens is not None:
-            raise SubwordValueError(f"{file.name}: this file {_SAID}")
+            problem = "this file says its split pattern and its special tokens itself; give neither of them"
+            raise SubwordValueError(f"{file.name}: {problem}")
         return read(file.data, file.name)
 
     return read_input
@@ -216,7 +214,7 @@ def _input_of(
     name = path_of(path)
     if name in known.KNOWN and not os.path.lexists(name):
         if pattern is not None or special_tokens is not None:
-            raise SubwordValueError(f"{name} {_SAID}")
+            raise SubwordValueError(f"{name} has its own split pattern and special tokens; give neither of them")
         return _known_input(name)
     if os.path.isdir(name):
         name = _file_in(name)

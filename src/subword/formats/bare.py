@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._core import regex_covers
 from ..errors import FormatError, SubwordValueError, warn
@@ -64,7 +65,15 @@ class Input:
 # ======================== reading ========================
 
 
-def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[Splitting, dict[str, int]]:
+class Said(NamedTuple):
+    """What a file leaves out, as the caller says it or as it is known. Roles are known only."""
+
+    splitting: Splitting
+    special_tokens: dict[str, int]
+    roles: dict[str, int]
+
+
+def what_is_left_out(file: Input, kind: str, *digests: str) -> Said:
     """The split pattern and the special tokens: as the caller says, else as is known of this file.
 
     Args:
@@ -92,7 +101,8 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[S
         )
         raise LeftOutError(f"{problem}; {advice}", problem)
     splitting = pattern if isinstance(pattern, SplitRegex) else Split(find_pattern(pattern).name)
-    return splitting, checked_special_tokens(special)
+    special = checked_special_tokens(special)
+    return Said(splitting, special, {} if row is None else known.roles_of(special))
 
 
 def splitting_by(regex: str) -> Splitting:
@@ -136,6 +146,7 @@ def bpe_spec(
     special_tokens: Mapping[str, int],
     others: Iterable[ExtraToken] = (),
     source: str = "",
+    roles: Mapping[str, int] = MappingProxyType({}),
 ) -> Spec:
     """A spec that splits by `splitting` and takes `special_tokens` from text.
 
@@ -156,7 +167,7 @@ def bpe_spec(
             )
     extra.sort(key=lambda token: token.id)
     stages: tuple[Stage, ...] = (*([MatchTokens()] if special_tokens else []), splitting)
-    return Spec(stages, model, tuple(extra))
+    return Spec(stages, model, tuple(extra), roles=dict(roles))
 
 
 def missing_bytes(pieces: Collection[bytes]) -> bytes:
@@ -209,9 +220,12 @@ def special_tokens_of(spec: Spec) -> dict[str, int]:
     return {token.content: token.id for token in sorted(spec.extra, key=lambda token: token.id)}
 
 
-def warn_of_roles(spec: Spec, kind: str) -> None:
-    if spec.roles:
-        text = f"{kind} has no place for the roles {', '.join(spec.roles)}"
+def warn_of_roles(spec: Spec, kind: str, *digests: str) -> None:
+    """Say which roles are lost: all but those that `load` knows of the file."""
+    kept = {} if known.by_content(digests) is None else known.roles_of(special_tokens_of(spec))
+    lost = [name for name, id in spec.roles.items() if kept.get(name) != id]
+    if lost:
+        text = f"{kind} has no place for the roles {', '.join(lost)}"
         warn(text)
 
 
