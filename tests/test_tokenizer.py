@@ -640,7 +640,20 @@ BAD_SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
     "order": (lambda: Spec((Split("gpt2"), subword.PrefixSpace()), BPE(byte_vocab())), "after a Split"),
     "form": (lambda: Spec((subword.Normalize("NFX"),), BPE(byte_vocab())), "unknown normalization form"),  # type: ignore[arg-type]
     "template": (lambda: Spec((), BPE(byte_vocab()), template=Template((999, "A"))), "template.*no id 999"),
-    "template twice": (lambda: Spec((), BPE(byte_vocab()), template=Template(("A", "A"))), "once"),
+    "template twice": (
+        lambda: Spec((), BPE(byte_vocab()), template=Template(("A", "A"))),
+        r"Template.single must hold \"A\" once and no \"B\", not \['A', 'A'\]",
+    ),
+    "template with B": (lambda: Spec((), BPE(byte_vocab()), template=Template(("A", "B"))), 'no "B"'),
+    "pair without B": (
+        lambda: Spec((), BPE(byte_vocab()), template=Template(pair=("A", 5))),
+        'Template.pair must hold "A" and "B" once each',
+    ),
+    "pair with A twice": (lambda: Spec((), BPE(byte_vocab()), template=Template(pair=("A", "A", "B"))), "once each"),
+    "pair of no id": (
+        lambda: Spec((), BPE(byte_vocab()), template=Template(pair=("A", 999, "B"))),
+        "the template for two texts: .*no id 999",
+    ),
     "priority": (lambda: Spec((), BPE(byte_vocab(), priority="odd")), "unknown priority"),  # type: ignore[arg-type]
 }
 
@@ -735,6 +748,14 @@ def test_nothing_of_a_tokenizer_can_be_changed(tok: Tokenizer) -> None:
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
     assert all(spec == tok.spec and spec.fingerprint == before for spec in copies)
+    given: dict[str, Any] = {"by": "me"}
+    noted = tok.spec.replace(notes=given, roles={"eos": 698})
+    given["by"] = "you"
+    for spec in (noted, copy.copy(noted), copy.deepcopy(noted), pickle.loads(pickle.dumps(noted)), noted.replace()):
+        assert (spec.roles, spec.notes) == ({"eos": 698}, {"by": "me"})
+        for mapping in (spec.roles, spec.notes):
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                mapping["eos"] = 1  # type: ignore[index]
 
 
 def test_tens_of_thousands_of_extra_tokens(tmp_path: Path) -> None:

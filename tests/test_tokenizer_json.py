@@ -526,7 +526,6 @@ REFUSED: dict[str, tuple[Spec, str]] = {
         spec_of(ExtraToken(300, "<x>", "added"), model=bpe(ignore_merges=True)),
         "listed in the vocabulary, as its id needs",
     ),
-    "template": (spec_of(END, template=Template((260,))), "the template .260,., without A once"),
     "rank of three parts": (
         spec_of(model=BPE(Vocab.of([*((bytes([b]), b) for b in range(256)), (b"abc", 256)]), priority="rank")),
         r"these ranks: the token b'abc' \(id 256\) comes down to 3 parts",

@@ -167,7 +167,7 @@ def bpe_spec(
             )
     extra.sort(key=lambda token: token.id)
     stages: tuple[Stage, ...] = (*([MatchTokens()] if special_tokens else []), splitting)
-    return Spec(stages, model, tuple(extra), roles=dict(roles))
+    return Spec(stages, model, tuple(extra), roles=roles)
 
 
 def missing_bytes(pieces: Collection[bytes]) -> bytes:

@@ -585,7 +585,6 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
     _check_stages(spec)
-    _check_template(spec.template)
     model_vocab, merges = _model_vocab(spec), _merges(spec)
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
@@ -651,12 +650,6 @@ def _check_stages(spec: Spec) -> None:
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
-
-
-def _check_template(template: Template) -> None:
-    for items, texts in ((template.single, ["A"]), (template.pair, ["A", "B"])):
-        if sorted(item for item in items if isinstance(item, str)) != texts:
-            _refuse(f"the template {items!r}, without {' and '.join(texts)} once")
 
 
 def _warn_of_roles(spec: Spec) -> None:
