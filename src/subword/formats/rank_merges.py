@@ -2,8 +2,8 @@
 
 A rank model joins any two neighbours that spell an entry, the entry of the lowest id first. Let every entry be what its
 own bytes encode to, and have a higher id than the two parts that its last merge joins. Then whenever two neighbours in
-a text spell an entry, they are these two parts (what happened inside their bytes is what happens to the entry alone), so
-the list of these pairs, in the order of the ids, gives the same ids on every text.
+a text spell an entry, they are these two parts (what happened inside their bytes is what happens to the entry alone).
+So the list of these pairs, in the order of the ids, gives the same ids on every text.
 """
 
 from __future__ import annotations
