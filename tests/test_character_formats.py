@@ -136,6 +136,15 @@ def test_what_codes_cannot_hold(options: dict[str, Any], message: str) -> None:
         subword_nmt.write(trained(**options).spec)
 
 
+@pytest.mark.parametrize("name", ["x.subword", "x.json"])
+def test_an_unknown_character_stays_unknown_when_saved(name: str, tmp_path: Path) -> None:
+    tok = trained(pattern="whitespace-split")
+    again = subword.load(tok.save(tmp_path / name))
+    for each in (tok, again):
+        assert each.encode("\U0001f917") == [tok.unk_id] != [None]
+        assert each.tokenize("low \U0001f917").char_spans.tolist()[-1] == [4, 5]
+
+
 def test_subword_nmt_gives_the_same() -> None:
     apply_bpe = pytest.importorskip("subword_nmt.apply_bpe")
     tok = Tokenizer(formats.read(CODES))

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -461,6 +462,106 @@ def test_info_says_what_stands_where(home: Path) -> None:
     assert card["bytes"] == (home / "tok.json").stat().st_size
     assert {row["part"]: row["where"] for row in card["parts"]}["template"] == "post_processor"
     assert card["cannot_hold"] == ["notes"]
+
+
+# ======================== files that leave something out ========================
+
+
+@pytest.fixture(scope="module")
+def bare(home: Path, tok: subword.Tokenizer) -> Path:
+    """A folder with vocabularies of which subword does not know the split pattern and the special tokens."""
+    ranked = home / "bare"
+    ranked.mkdir()
+    spec = subword.train(files=[home / "text.txt"], vocab_size=400, pattern="cl100k", special_tokens=[END]).spec
+    for name, format in (("x.tiktoken", "tiktoken"), ("two", "vocab+merges")):
+        with pytest.warns(subword.SubwordWarning, match="load it with pattern="):
+            formats.save(spec, ranked / name, format)
+    return ranked
+
+
+TAKES_A_TOKENIZER = {
+    "encode": "encode {} --text {}",
+    "decode": "decode {} 300 301 399",
+    "count": "count {} --text {}",
+    "show": "show {} {}",
+    "info": "info {}",
+    "vocab": "vocab {}",
+    "convert": "convert {} out.subword --force",
+}
+
+
+def test_every_command_with_a_tokenizer_takes_what_its_file_leaves_out() -> None:
+    takes = {name for name, function in COMMANDS.items() if {"tokenizer", "source"} & {*signature(function).parameters}}
+    assert takes == TAKES_A_TOKENIZER.keys() == COMMANDS.keys() - {"train"}
+
+
+@pytest.mark.parametrize("file", ["x.tiktoken", "two"])
+@pytest.mark.parametrize("name", TAKES_A_TOKENIZER)
+def test_what_a_file_leaves_out_is_given(name: str, file: str, bare: Path) -> None:
+    """Each command does with it what it does with a file that holds all."""
+    text = "it's12345"
+    options = ["--pattern", "cl100k", "--special", f"{END}=399"]
+    whole = subword.Tokenizer(formats.load(bare / file, "cl100k", {END: 399}))
+    whole.save(bare / f"{file}.subword")
+    args, expected = (TAKES_A_TOKENIZER[name].format(path, text).split() for path in (file, f"{file}.subword"))
+    given = run(*args, *options, "--json", cwd=bare)
+    assert given.stdout.decode().replace(file, "") == run(*expected, "--json", cwd=bare).stdout.decode().replace(
+        f"{file}.subword", ""
+    )
+    refused = run(*args, code=1, cwd=bare).stderr.decode()
+    assert f"{file.replace('two', 'vocab.json')}: " in refused and "none that subword knows" in refused
+    assert "load()" not in refused
+    assert [line.split()[0] for line in refused.splitlines()[1:]] == ["--pattern", "--special"]
+
+
+def test_the_split_pattern_that_is_given_decides(bare: Path) -> None:
+    def pieces(*options: str) -> list[str]:
+        done = run("show", "x.tiktoken", "12345", "--json", *options, cwd=bare)
+        return [token["piece"] for token in json.loads(done.stdout)["tokens"]]
+
+    whole = formats.load(bare / "x.tiktoken", subword.SplitRegex("1|[2-5]+"), {})
+    expected = subword.Tokenizer(whole).tokenize("12345").pieces
+    assert pieces("--regex", "1|[2-5]+", "--special", "none") == expected
+    assert expected[0] == "1"
+    special = json.loads(
+        run(
+            "info",
+            "x.tiktoken",
+            "--pattern",
+            "none",
+            "--special",
+            "a=b=500",
+            "--special",
+            f"{END}=399",
+            "--json",
+            cwd=bare,
+        ).stdout
+    )["special_tokens"]
+    assert special == {END: 399, "a=b": 500}
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "message"),
+    [
+        (2, "info x.tiktoken --pattern gpt2 --regex a --special none", "not both"),
+        (1, "info x.tiktoken --pattern gpt9 --special none", "o200k"),
+        (1, "info x.tiktoken --regex a(b --special none", "a ( without its )"),
+        (1, "info x.tiktoken --pattern gpt2", "--special TOKEN=ID"),
+        (1, "info x.tiktoken --special none", "--pattern NAME"),
+        (2, "info x.tiktoken --pattern gpt2 --special <s>", "write TOKEN=ID"),
+        (2, "info x.tiktoken --pattern gpt2 --special =7", "write TOKEN=ID"),
+        (2, "info x.tiktoken --pattern gpt2 --special <s>=-1", "write TOKEN=ID"),
+        (2, "info x.tiktoken --pattern gpt2 --special none --special <s>=9", "none alone"),
+        (2, "info x.tiktoken --pattern gpt2 --special <s>=500 --special <s>=501", "twice"),
+        (1, "info x.tiktoken --pattern gpt2 --special <s>=500 --special <e>=500", "the same id 500"),
+        (1, "info x.tiktoken --pattern gpt2 --special <s>=9999999999", "2147483647"),
+        (1, "info x.tiktoken --pattern gpt2 --special <s>=300", "cannot have the id 300"),
+        (1, "info ../tok.json --pattern gpt2", "says its split pattern and its special tokens itself"),
+        (1, "info cl100k_base --special none", "has its own split pattern and special tokens"),
+    ],
+)
+def test_what_a_file_leaves_out_is_given_wrongly(code: int, line: str, message: str, bare: Path) -> None:
+    assert message in run(*line.split(), code=code, cwd=bare).stderr.decode()
 
 
 # ======================== vocab ========================

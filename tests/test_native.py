@@ -86,7 +86,7 @@ def forged(*changes: tuple[str, Any], spec: Spec = WITH_END, **sections: bytes) 
     """A file with a good checksum and a bad content."""
     buffers = {**spec.buffers(), **sections}
     table = [[name, len(buffers[name])] for name in native.SECTIONS]
-    header = {"outline": spec.outline(), "roles": spec.roles, "notes": spec.notes, "sections": table}
+    header = {"outline": spec.outline(), "roles": dict(spec.roles), "notes": dict(spec.notes), "sections": table}
     line = json.dumps(changed(header, *changes)).encode()
     body = b"".join([b"subword tokenizer 1\n", line, b"\n", *buffers.values()])
     return body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode()
@@ -125,7 +125,7 @@ FORGED: dict[str, tuple[bytes, str]] = {
         "ExtraToken.id must be an integer",
     ),
     "extra id too large": (forged(("outline.extra.0.id", 2**31)), "the id 2147483648 of the token"),
-    "extra kind": (forged(("outline.extra.0.kind", "magic")), "is not an extra token"),
+    "extra kind": (forged(("outline.extra.0.kind", "magic")), "is of the unknown kind 'magic'"),
     "extra flag": (forged(("outline.extra.0.lstrip", None)), "ExtraToken.lstrip must be True or False"),
     "extra content": (forged(("outline.extra.0.content", "")), "at least one character"),
     "extra surrogate": (forged(("outline.extra.0.content", LONE)), "lone surrogate"),
@@ -136,7 +136,10 @@ FORGED: dict[str, tuple[bytes, str]] = {
         "outline.template.single: no token has the id 999",
     ),
     "template bool": (forged(("outline.template.single", ["A", True])), "holds ids, .*, not True"),
-    "template without A": (forged(("outline.template.pair", [])), r"outline.template.pair: \(\) should hold A and B"),
+    "template without A": (
+        forged(("outline.template.pair", [])),
+        r'Template.pair must hold "A" and "B" once each, not \[\]',
+    ),
     "role": (forged(("roles.eos", 999)), "roles.eos: no token has the id 999"),
     "role is a list": (forged(("roles.eos", [])), "'eos'. must be an integer"),
     "notes are a list": (forged(("notes", [])), "header.notes: expected an object"),

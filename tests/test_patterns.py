@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -24,7 +25,7 @@ ROWS = [name for name in PATTERNS if name != "none"]
 
 # One or two of every kind of character that a pattern tells apart, and what contractions are made of.
 KINDS = list("aZ1'sStTlLrReEvVmMdD !/.\n\r\t") + list(
-    "ſǅʰ中é\u0301\u00a0\u2028\u3000٣½😀\u200d\x00\x1c\x85K々ぁー\u3040"
+    "ſǅʰ中é\u0301\u00a0\u2028\u3000٣½😀\u200d\x00\x1c\x85K々ぁー\u3040^€+()«»-_\u2029\u0903\u20ddⅧ\ue000"
 )
 
 CLASSES = ("L", "N", "White_Space", "M", "Lu", "Lt", "Ll", "Lm", "Lo", "P", "S", "Han")
@@ -117,6 +118,7 @@ def test_every_kind_of_character_in_context(row: tuple[str, Tokenizer]) -> None:
     known = known_to_regex(chars)
     assert len(chars) > 3_000
     assert len(known) > 0.9 * len(set(chars))
+    assert {unicodedata.category(char) for char in known} == every_category().keys()
     for context in CONTEXTS:
         for first in range(0, len(chars), 500):
             block = chars[first : first + 500]
@@ -140,6 +142,7 @@ def test_random_mixtures_of_kinds(row: tuple[str, Tokenizer]) -> None:
         by_regex(*PATTERNS[name].steps, drops=drops),
     )
     assert known_to_regex(KINDS) == set(KINDS)
+    assert {unicodedata.category(char) for char in KINDS} == every_category().keys()
     rng = random.Random(1)
     for _ in range(2_000):
         text = "".join(rng.choices(rng.sample(KINDS, rng.randint(2, 9)), k=rng.randint(1, 24)))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
+import unicodedata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from format_specs import bpe, changed, spec_of, write_json
 
 import subword
-from subword import BPE, ExtraToken, Normalize, Spec, Split, Tokenizer, Vocab, _core, formats
-from subword.errors import FormatError, SubwordValueError
+from subword import BPE, ExtraToken, Normalize, Spec, Split, SplitRegex, Tokenizer, Vocab, _core, formats
+from subword.errors import FormatError, SubwordValueError, SubwordWarning, UnknownTokenError
+from subword.patterns import PATTERNS
 
 ENGINES: Any = ("core", "reference")
 FORMATS = ("x.subword", "x.json")
@@ -101,11 +107,67 @@ def test_line_separators_in_tokens_survive_every_format(separator: str, tmp_path
     ids = tok.encode(text, allowed_special="all")
     assert tok.decode(ids) == text and 301 in ids and 300 in ids
     assert tok.token_id(b"a" + data) in ids
-    hf = pytest.importorskip("tokenizers")
     for name in FORMATS:
         loaded = subword.load(tok.save(tmp_path / name))
         assert loaded == tok and loaded.encode(text, allowed_special="all") == ids
+    for format in ("tiktoken", "vocab+merges"):
+        with pytest.warns(SubwordWarning, match="load it with pattern='none'"):
+            saved = tok.save(tmp_path / format, format)
+        loaded = subword.load(saved, pattern="none", special_tokens=tok.special_tokens)
+        assert loaded.encode(text, allowed_special="all") == ids
+    with pytest.raises(SubwordValueError, match="a minbpe file cannot hold the special token"):
+        tok.save(tmp_path / "minbpe", "minbpe")
+    hf = pytest.importorskip("tokenizers")
     assert hf.Tokenizer.from_file(str(tmp_path / "x.json")).encode(text).ids == ids
+
+
+LEFT_OUT: Any = {"pattern": "none", "special_tokens": {}}
+"""Arguments of `load` for a file that says neither."""
+
+
+@pytest.mark.filterwarnings("ignore:.*load it with pattern=:subword.SubwordWarning")
+def test_accented_words_keep_their_ids_in_every_format(tmp_path: Path) -> None:
+    """Those of the Latin-1 supplement, in the converted file, by the libraries that read it."""
+    words = [f"{chr(point)}af{chr(point).lower()} {chr(point)}{chr(point)}s" for point in range(0xA0, 0x100)]
+    tok = subword.train(words * 2, vocab_size=420, pattern="cl100k")
+    tok.save(tmp_path / "a.subword")
+    texts = [*words, *(f" {word}" for word in words), *(f"x {word}é" for word in words), " Café"]
+    for format in ("native", "tokenizer.json", "tiktoken", "vocab+merges", "minbpe"):
+        formats.convert(tmp_path / "a.subword", tmp_path / format, format)
+        given: Any = LEFT_OUT | {"pattern": "cl100k"} if format in ("tiktoken", "vocab+merges") else {}
+        loaded = subword.load(tmp_path / format, **given)
+        assert [loaded.encode(text) for text in texts] == [tok.encode(text) for text in texts], format
+    hf, tiktoken = pytest.importorskip("tokenizers"), pytest.importorskip("tiktoken")
+    theirs = hf.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    ranks = dict(tok.vocab)
+    other = tiktoken.Encoding("x", pat_str=PATTERNS["cl100k"].regex, mergeable_ranks=ranks, special_tokens={})
+    for text in texts:
+        assert theirs.encode(text).ids == other.encode(text) == tok.encode(text), text
+
+
+@pytest.mark.filterwarnings("ignore:.*load it with pattern=:subword.SubwordWarning")
+def test_a_nul_is_a_byte_like_others(tmp_path: Path) -> None:
+    """Learned from, in tokens, in special tokens, and in every file."""
+    tok = subword.train(["a\x00b\x00\x00"] * 9, vocab_size=261, pattern="none", special_tokens=["<\x00>"])
+    assert b"\x00\x00" in tok.vocab and b"a\x00b" in tok.vocab
+    text = "a\x00b\x00\x00\x00<\x00>\x00"
+    ids = tok.encode(text, allowed_special="all")
+    assert tok.decode(ids) == text and tok.special_tokens["<\x00>"] in ids
+    for format in ("native", "tokenizer.json", "tiktoken", "vocab+merges", "minbpe"):
+        given: Any = LEFT_OUT | {"special_tokens": tok.special_tokens} if format in ("tiktoken", "vocab+merges") else {}
+        loaded = subword.load(tok.save(tmp_path / format, format), **given)
+        assert loaded.encode(text, allowed_special="all") == ids
+
+
+def test_what_cannot_be_saved_cannot_be_put_in() -> None:
+    """A function of one's own: refused when it is given, with what there is instead."""
+    for changes in ({"stages": (str.split,)}, {"extra": (str.split,)}, {"model": str.split}, {"decode": str.split}):
+        with pytest.raises(SubwordValueError, match=r"must (hold|be)"):
+            BACK.spec.replace(**changes)
+    with pytest.raises(SubwordValueError, match="Split or SplitRegex, not <method 'split'"):
+        BACK.spec.replace(stages=(str.split,))
+    with pytest.raises(SubwordValueError, match="JSON"):
+        formats.native.write(BACK.spec.replace(notes={"by": str.split}))
 
 
 def three_of_each_kind() -> list[ExtraToken]:
@@ -173,6 +235,36 @@ def test_an_added_token_cuts_words_unless_it_is_a_single_word(engine: Any) -> No
         assert id in alone.encode(f"a {content}.")
 
 
+def test_two_switches_for_special_tokens() -> None:
+    """Those around a text are one thing, those spelled in it another."""
+    base = subword.train(["a <image> here"] * 3, vocab_size=262, special_tokens=["<image>"], bos_token="<s>")
+    text = "a <image> here"
+    bos, image = base.special_tokens["<s>"], base.special_tokens["<image>"]
+    ordinary = base.encode_ordinary(text)
+    assert image not in ordinary and bos not in ordinary and base.decode(ordinary) == text
+    assert base.encode(text, disallowed_special=()) == ordinary
+    assert base.encode(text, disallowed_special=(), add_special_tokens=True) == [bos, *ordinary]
+    taken = base.encode(text, allowed_special="all")
+    assert image in taken and base.encode(text, allowed_special="all", add_special_tokens=True) == [bos, *taken]
+
+
+@pytest.mark.parametrize("id", [-1, 999, 2**31, 2**32, 2**63, 2**70, np.int64(-5), np.uint64(2**63)])
+def test_an_id_that_is_none_is_the_same_error_in_every_decoder(id: Any) -> None:
+    calls: list[Any] = [
+        lambda: BACK.decode([97, id]),
+        lambda: BACK.decode_bytes([97, id]),
+        lambda: BACK.decode([97, id], errors="ignore", skip_special_tokens=True),
+        lambda: BACK.decode_batch([[97], [97, id]]),
+        lambda: BACK.stream_decoder().feed([97, id]),
+        lambda: BACK.stream_decoder().feed(id),
+        lambda: BACK.token_bytes(id),
+        lambda: BACK.token_piece(id),
+    ]
+    for call in calls:
+        with pytest.raises(UnknownTokenError, match=f"no id {id}\\b"):
+            call()
+
+
 # ======================== text that comes back ========================
 
 BACK = subword.train(["x != y , he does n't .  Ünï\x00cödé\t\n" * 5], vocab_size=280, special_tokens=["<\x00>"])
@@ -200,7 +292,113 @@ def test_spans_cover_the_text_where_normalization_changes_it(engine: Any) -> Non
         assert {at for start, end in spans for at in range(start, end)} == set(range(len(text)))
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_spans_of_voiced_kana_are_those_of_the_text_as_given(form: Any) -> None:
+    """Also where their marks are taken apart from them, or put together."""
+    tok = Tokenizer(Spec((Normalize(form), Split("none")), BACK.spec.model))
+    for text, whole in (("が", [(0, 1)]), ("か\u3099", [(0, 2)]), ("ｶﾞ", [(0, 2)]), ("ギ", [(0, 1)]), ("a", [(0, 1)])):
+        changes = unicodedata.normalize(form, text) != text
+        expected = whole if changes else [(at, at + 1) for at in range(len(text))]
+        for before in ("", "x", "ガ"):
+            spans = {tuple(span) for span in tok.tokenize(f"{before}{text}x").char_spans.tolist()}
+            behind = len(before + text)
+            ours = {(start + len(before), end + len(before)) for start, end in expected}
+            assert spans == {*ours, (behind, behind + 1), *([(0, 1)] if before else [])}
+
+
+NEW_IN = {
+    "13": ("\u08be", "\U00011950", "\u1abf", "\U0001fad6"),
+    "14": ("\U0001df00", "\U00016ac0", "\u0898", "\U0001fae0"),
+    "15": ("\U0001e4d0", "\U0001e4f0", "\U0001e4ec", "\U0001fae8"),
+    "16": ("\U00010d50", "\U00010d40", "\U00010d69", "\U0001fae9"),
+    "17": ("\ua7ce", "\U00011de0", "\u1acf", "\U0001facd"),
+}
+"""A letter, a number, a mark and a symbol that a version of Unicode brought."""
+
+
+@pytest.mark.parametrize("version", NEW_IN)
+def test_characters_are_what_the_named_version_of_unicode_says(version: str) -> None:
+    """What is newer than the version that the spec names is of no class."""
+    own = SplitRegex(r"\p{L}+|\p{N}+|\p{M}+|\p{S}+|[^\p{L}\p{N}\p{M}\p{S}]+")
+    tok = Tokenizer(Spec((own,), BACK.spec.model))
+    assert own.unicode == Split("gpt2").unicode == tok.spec.outline()["stages"][0]["unicode"] == "16.0"
+    for char, like in zip(NEW_IN[version], ("a", "1", "\u0301", "+"), strict=True):
+        like = " " if version == "17" else like
+        text = "".join(f"{other}{char}{other}" for other in ("a", "1", "\u0301", "+", " "))
+        data = text.encode()
+        pieces = [data[start:end].decode() for start, end in tok._engine.split(data, tok._engine.ordinary_policy)]
+        whole = [piece for piece in pieces if char in piece and piece != char]
+        assert whole == [f"{like}{char}{like}"], (char, pieces)
+
+
 # ======================== long text, by every way in ========================
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_million_characters_without_a_break(pattern: str) -> None:
+    """The engine of no pattern runs out of stack, of steps or of time."""
+    tok = Tokenizer(Spec((Split(pattern),), BACK.spec.model))
+    for unit in ("A", "a", "^", "0", " ", "中"):
+        text = unit * 1_300_000
+        kept = "" if unit == " " and PATTERNS[pattern].drops else text
+        ids = tok.encode_to_numpy(text)
+        assert tok.decode(ids) == kept
+        assert tok.count(text) == len(ids)
+
+
+def test_words_that_never_come_again_leave_nothing_behind() -> None:
+    """No memory of pieces grows: what 800,000 new words add to what a process holds is less than their text is."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("only Linux says how much memory a process has held")
+    code = """
+        import random, re, subword
+
+        def held():
+            return int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) * 1024
+
+        def text():
+            return " ".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=12)) for _ in range(10_000))
+
+        rng = random.Random(1)
+        tok = subword.train(["the cat sat on the mat"], vocab_size=262)
+        first = text()
+        expected = tok.encode(first)
+        calls = (tok.encode, tok.encode_to_numpy, tok.count, lambda t: tok.encode_batch_to_numpy([t], threads=2))
+        for _ in range(5):
+            for call in calls:
+                call(text())
+        before = held()
+        for _ in range(20):
+            for call in calls:
+                call(text())
+        assert tok.encode(first) == expected
+        print(held() - before)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 80 * 10_000 * 12 // 2
+
+
+def test_what_is_remembered_of_policies_is_bounded() -> None:
+    tok = Tokenizer(BACK.spec)
+    text = "a<\x00>b"
+    expected = tok.encode(text, allowed_special="all")
+    for number in range(1_000):
+        assert tok.encode(text, allowed_special={"<\x00>", str(number)}, disallowed_special=()) == expected
+        assert len(tok._policies) <= 64
+
+
+def test_a_budget_that_is_used_up_is_the_same_error_by_every_method() -> None:
+    own = SplitRegex(r"(?:a|aa)+(?<=b)|[ac]", allow_backtracking=True)
+    tok = Tokenizer(Spec((own,), BACK.spec.model))
+    text = "c" + "a" * 100
+    calls: list[Any] = [tok.encode, tok.encode_ordinary, tok.encode_to_numpy, tok.tokenize, tok.count, tok.chunk]
+    calls += [lambda t: tok.encode(t.encode()), lambda t: tok.fits(t, 500), lambda t: tok.truncate(t, 500)]
+    for batch in (tok.encode_batch, tok.encode_batch_to_numpy, tok.count_batch):
+        calls += [lambda t, batch=batch: batch([t, t])]
+    for call in calls:
+        with pytest.raises(SubwordValueError, match="budget of steps"):
+            call(text)
 
 
 @pytest.mark.parametrize("unit", ["^", "a", "A", "0", "-", " ", "\n", "'s", "\u4e2d"])

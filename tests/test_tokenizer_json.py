@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from typing import Any
 
 import pytest
@@ -218,6 +219,45 @@ def test_an_added_token_leaves_the_model_unless_the_model_needs_it() -> None:
     assert (entries[b"!"], entries[b"the"], entries.get(b"zz")) == (0, 257, None)
     ignoring = read_document(changed(root, ("model.ignore_merges", True)))
     assert dict(ignoring.model.vocab.items())[b"zz"] == 260
+
+
+LISTED: dict[str, tuple[dict[str, Any], Any, str | None]] = {
+    # flags of the token, normalizer, a text of which ordinary parts come to the model as the token
+    "as it stands": ({}, None, None),
+    "not special": ({"special": False}, None, None),
+    "not special, single word": ({"special": False, "single_word": True}, None, None),
+    "single word": ({"single_word": True}, None, "1rw"),
+    "before lower case": ({}, {"type": "Lowercase"}, "1RW"),
+    "behind lower case": ({"normalized": True}, {"type": "Lowercase"}, None),
+    "before NFKC": ({}, {"type": "NFKC"}, "1ｒｗ"),
+    "before NFC": ({}, {"type": "NFC"}, None),
+    "Kelvin, before NFD": ({"content": "rK"}, {"type": "NFD"}, "1r\u212a"),
+    "spelled like bytes": ({"content": "Ġrw"}, None, "1 rw"),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_listed_token_that_is_taken_whole(name: str) -> None:
+    """With `ignore_merges`, an entry needs no merges; where it would make a special token of text, it is refused."""
+    hf = pytest.importorskip("tokenizers")
+    flags, normalizer, text = LISTED[name]
+    token = {"id": 260, "content": "rw", "special": True, "normalized": False}
+    token |= dict.fromkeys(("single_word", "lstrip", "rstrip"), False) | flags
+    root = changed(
+        document(), ("added_tokens", [token]), ("model.ignore_merges", True), ("normalizer", normalizer),
+        (f"model.vocab.{token['content']}", 260), ("post_processor", None),
+    )  # fmt: skip
+    theirs = hf.Tokenizer.from_str(json.dumps(root))
+    if text is not None:
+        assert 260 in theirs.encode(text, add_special_tokens=False).ids
+        with pytest.raises(FormatError, match=r"added_tokens\[0\].*(so that ordinary text could|would have the id of)"):
+            read_document(root)
+        return
+    ours = subword.Tokenizer(read_document(root))
+    rng = random.Random(1)
+    for _ in range(500):
+        mixed = "".join(rng.choices(["rw", "RW", "1", " ", "the", "!", "ｒｗ", "é"], k=rng.randint(1, 6)))
+        assert ours.encode(mixed, allowed_special="all") == theirs.encode(mixed).ids, mixed
 
 
 def test_a_special_byte_stays_a_byte() -> None:
@@ -486,10 +526,9 @@ REFUSED: dict[str, tuple[Spec, str]] = {
         spec_of(ExtraToken(300, "<x>", "added"), model=bpe(ignore_merges=True)),
         "listed in the vocabulary, as its id needs",
     ),
-    "template": (spec_of(END, template=Template((260,))), "the template .260,., without A once"),
     "rank of three parts": (
         spec_of(model=BPE(Vocab.of([*((bytes([b]), b) for b in range(256)), (b"abc", 256)]), priority="rank")),
-        r"these ranks: the token b'abc' \(id 256\) comes down to 3 parts",
+        r"these ranks: the token b'abc' \(id 256\) is not what its own bytes encode to",
     ),
 }
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import random
 import sys
+import sysconfig
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 Token = TypeVar("Token", bytes, str)
+
+STDLIB = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+"""Much text that every machine has: Python's own modules."""
 
 # Every code point with the property White_Space, and those that look like one or that some library takes for one.
 SPACES = (
@@ -291,6 +296,36 @@ def glued(tokens: Sequence[Token], n: int, rng: random.Random) -> Token:
     """
     chosen = [rng.choice(tokens) for _ in range(n)]
     return tokens[0][:0].join(chosen)
+
+
+def every_character() -> Iterator[str]:
+    """All code points of every Unicode category that has characters, in runs and next to other kinds."""
+    by_category: dict[str, list[str]] = {}
+    for point in [*range(0x3100), *range(0xA000, 0xAC40), *range(0xF900, 0x10900), *range(0x1E000, 0x1FB00), 0x10FFFF]:
+        by_category.setdefault(unicodedata.category(chr(point)), []).append(chr(point))
+    by_category.pop("Cs", None)
+    for chars in by_category.values():
+        for start in range(0, len(chars), 400):
+            some = chars[start : start + 400]
+            yield "".join(some)
+            yield " ".join(some)
+            yield "".join(f"a{char}B{char}1\n{char}{char} '{char}s" for char in some)
+
+
+def hurting_for(vocab: Sequence[bytes]) -> Iterator[str]:
+    """All of the above, every character, this vocabulary's entries glued together, code, and long runs."""
+    yield from every_character()
+    yield from TEXTS.values()
+    yield from (data.decode("utf-8", "replace") for data in BYTES.values())
+    rng = random.Random(1)
+    for _ in range(300):
+        yield rng.randbytes(rng.randint(1, 80)).decode("latin-1")
+        yield rng.randbytes(rng.randint(1, 80)).decode("utf-8", "replace")
+        yield glued(vocab, rng.randint(1, 30), rng).decode("utf-8", "replace")
+    for path in STDLIB[:60]:
+        yield path.read_text("utf-8", "replace")
+    for run in ("a", "A", " ", "\n", "1", "=", "中", "é", "\u0301", "ab", "aA", " \n", "😀", "字1", "HOW'S"):
+        yield run * 3_000
 
 
 def every_category() -> dict[str, str]:

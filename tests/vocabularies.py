@@ -18,6 +18,11 @@ from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split, Vocab
 ROOT = Path(__file__).parent.parent
 
 
+def byte_vocab(*more: tuple[bytes, int]) -> Vocab:
+    """The bytes by their values, and more entries."""
+    return Vocab.of([*((bytes([byte]), byte) for byte in range(256)), *more])
+
+
 def shared_folder() -> Path | None:
     """The folder with `conformance/` in it: named by SUBWORD_SHARED, or `shared` beside the repository."""
     folder = Path(os.environ.get("SUBWORD_SHARED") or ROOT.parent / "shared")

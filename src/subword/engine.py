@@ -60,8 +60,6 @@ def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, b
 
 def around(items: Sequence[int | str]) -> tuple[list[int], list[int]]:
     """The ids before and after the text in a template for one text."""
-    if items.count("A") != 1 or "B" in items:
-        raise SubwordValueError(f'the template for one text must hold "A" once and no "B": {list(items)}')
     at = items.index("A")
     return [int(id) for id in items[:at]], [int(id) for id in items[at + 1 :]]
 
@@ -74,7 +72,7 @@ def compile_spec(spec: Spec) -> Engine:
     """
     model = spec.model
     try:
-        return _core.Engine(
+        engine = _core.Engine(
             stage_rows(spec.stages),
             model.vocab.pieces.data,
             model.vocab.pieces.offsets,
@@ -89,6 +87,13 @@ def compile_spec(spec: Spec) -> Engine:
         )
     except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
         raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
+    for id in spec.template.pair:
+        if not isinstance(id, str):
+            try:
+                engine.token_bytes(id)
+            except UnknownTokenError as error:
+                raise FormatError(f"the template for two texts: {error}") from None
+    return engine
 
 
 # ======================== the same in plain Python ========================

@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -351,9 +352,12 @@ class Template:
     pair: tuple[int | str, ...] = ("A", "B")
 
     def __post_init__(self) -> None:
-        for name in ("single", "pair"):
-            items = list_of(f"Template.{name}", getattr(self, name))
-            object.__setattr__(self, name, tuple(map(_template_item, items)))
+        for name, texts in (("single", ["A"]), ("pair", ["A", "B"])):
+            items = tuple(map(_template_item, list_of(f"Template.{name}", getattr(self, name))))
+            if sorted(item for item in items if isinstance(item, str)) != texts:
+                wanted = '"A" and "B" once each' if name == "pair" else '"A" once and no "B"'
+                raise SubwordValueError(f"Template.{name} must hold {wanted}, not {list(items)}")
+            object.__setattr__(self, name, items)
 
 
 def _template_item(item: Any) -> int | str:
@@ -384,7 +388,7 @@ class Spec:
     """A tokenizer as a value. Two specs are equal when their fingerprints are.
 
     `roles` names the ids that stand for `bos`, `eos`, `pad` and `unk`; like `notes` (what a trainer or a file says
-    about itself) they change no id and are not part of the fingerprint.
+    about itself) they change no id and are not part of the fingerprint. Both are read-only; `replace` makes others.
     """
 
     stages: tuple[Stage, ...]
@@ -392,8 +396,8 @@ class Spec:
     extra: tuple[ExtraToken, ...] = ()
     template: Template = Template()
     decode: Decode = Decode()
-    roles: dict[str, int] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
@@ -407,13 +411,18 @@ class Spec:
             ("model", BPE),
             ("template", Template),
             ("decode", Decode),
-            ("roles", dict),
-            ("notes", dict),
+            ("roles", Mapping),
+            ("notes", Mapping),
         ):
             if not isinstance(getattr(self, name), kind):
                 raise SubwordValueError(f"Spec.{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
-        object.__setattr__(self, "roles", roles)
+        object.__setattr__(self, "roles", MappingProxyType(roles))
+        object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+
+    def __reduce__(self) -> Any:  # read-only views cannot be pickled
+        values = (getattr(self, name) for name in self.__dataclass_fields__)
+        return Spec, tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     def outline(self) -> dict[str, Any]:
         """Everything but the packed buffers, as plain data that JSON can hold; `from_outline` is its inverse."""
@@ -471,8 +480,8 @@ class Spec:
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
             template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
             decode=Decode(**outline.get("decode", {})),
-            roles=dict(roles or {}),
-            notes=dict(notes or {}),
+            roles=roles or {},
+            notes=notes or {},
         )
 
     @cached_property

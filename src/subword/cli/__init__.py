@@ -18,6 +18,7 @@ import typer
 
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
+from ..formats import LeftOutError
 from .common import UsageError, one_line
 from .convert import convert
 from .count import count
@@ -38,6 +39,11 @@ ClickError: Any = typer.BadParameter.__mro__[2]
 SPECIAL_ADVICE = (
     "  --ordinary            to take it as plain text",
     "  --allow-special NAME  to take it as the special token",
+)
+
+LEFT_OUT_ADVICE = (
+    "  --pattern NAME        or --regex REGEX, to say how it splits text",
+    "  --special TOKEN=ID    to say which special tokens it has; may be repeated; `none` for none",
 )
 
 app = typer.Typer(
@@ -125,6 +131,8 @@ def _explain(error: Exception) -> tuple[int, str, list[str]]:
         return USAGE, one_line(error.format_message()), help_line
     if isinstance(error, SpecialTokenError):
         return FAILURE, one_line(error), list(SPECIAL_ADVICE)
+    if isinstance(error, LeftOutError):
+        return FAILURE, one_line(error.problem), list(LEFT_OUT_ADVICE)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return FAILURE, where + one_line(error.strerror or error), []

@@ -22,7 +22,7 @@ from rich.text import Text
 from ..corpus import Document, find_files, name_of, read_documents, size_on_disk
 from ..errors import SpecialTokenError, SubwordOSError, SubwordValueError
 from ..report.terminal import visible
-from ..spec import MatchTokens, Normalize, Split
+from ..spec import MatchTokens, Normalize, Split, SplitRegex
 from ..tokenizer import Tokenizer
 
 
@@ -48,6 +48,27 @@ StdinFormat: TypeAlias = Literal["text", "jsonl"]
 
 TokenizerArg = Annotated[
     str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file or known name.", show_default=False)
+]
+PatternOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="NAME",
+        help="The split pattern, for a file that leaves it out (.tiktoken, vocab.json): gpt2, cl100k, o200k, …",
+    ),
+]
+RegexOpt = Annotated[
+    str | None,
+    typer.Option("--regex", metavar="REGEX", help="An expression in tiktoken's syntax, instead of --pattern."),
+]
+SpecialOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--special",
+        metavar="TOKEN=ID",
+        help="A special token, for a file that leaves them out; may be repeated; `none` for none.",
+        show_default=False,
+    ),
 ]
 FilesArg = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders, globs, -.", show_default=False)
@@ -97,6 +118,32 @@ def parse_size(text: str) -> int:
 
 
 # ======================== inputs ========================
+
+
+def left_out(pattern: str | None, regex: str | None, special: Sequence[str] | None) -> dict[str, Any]:
+    """The arguments for `load` that `--pattern`, `--regex` and `--special` mean: what the file itself leaves out."""
+    if pattern is not None and regex is not None:
+        raise UsageError("give --pattern or --regex, not both")
+    return {
+        "pattern": pattern if regex is None else SplitRegex(regex),
+        "special_tokens": None if special is None else _special_tokens(special),
+    }
+
+
+def _special_tokens(items: Sequence[str]) -> dict[str, int]:
+    """
+    >>> _special_tokens(["<s>=0", "a=b=1"]), _special_tokens(["none"])
+    ({'<s>': 0, 'a=b': 1}, {})
+    """
+    tokens: dict[str, int] = {}
+    for item in [] if list(items) == ["none"] else items:
+        token, _, id = item.rpartition("=")
+        if not token or not re.fullmatch("[0-9]{1,10}", id):
+            raise UsageError(f'--special {item!r}: write TOKEN=ID, as in "<|endoftext|>=100257", or none alone')
+        if token in tokens:
+            raise UsageError(f"--special {item!r}: {token!r} is given twice")
+        tokens[token] = int(id)
+    return tokens
 
 
 class Input:

@@ -36,6 +36,9 @@ def convert(
         ),
     ] = None,
     field: common.FieldOpt = "text",
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     force: common.ForceOpt = False,
     json: common.JsonOpt = False,
 ) -> None:
@@ -57,7 +60,7 @@ def convert(
         raise common.UsageError(f"{out}: the name says no format; end it in {' or '.join(SUFFIXES)}, or give --to")
     common.check_out(out, force, folder=any(row.folder for row in formats.FORMATS if row.name == to))
     files = find_files(probe or ())
-    spec = formats.load(source)
+    spec = formats.load(source, **common.left_out(pattern, regex, special))
     with common.progress(bool(files)) as report, common.ticking("compare", size_on_disk(files), report) as tick:
         done = formats.convert(spec, out, to, read_texts(files, field, tick, whole=True))
     summary: dict[str, Any] = {

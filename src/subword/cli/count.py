@@ -55,6 +55,9 @@ def count(
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Count tokens, bytes and characters, by file and in all.
@@ -70,7 +73,7 @@ def count(
       git diff | subword count tokenizer.json
     """
     source = common.Input(files, text, field, stdin_format)
-    tok = load(tokenizer)
+    tok = load(tokenizer, **common.left_out(pattern, regex, special))
     how = common.policy(tok, allow_special, ordinary)
     how["add_special_tokens"] = add_special_tokens
     totals: dict[str, Total] = {}

@@ -29,6 +29,9 @@ def decode(
     skip_special_tokens: Annotated[
         bool, typer.Option("--skip-special-tokens", help="Leave special tokens out of the text.")
     ] = False,
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Turn ids into text.
@@ -50,7 +53,7 @@ def decode(
         if sys.stdin is None or sys.stdin.isatty():
             raise common.UsageError("no ids: give ids or files, or pipe ids in (- reads what you type)")
         ids = ["-"]
-    tok = load(tokenizer)
+    tok = load(tokenizer, **common.left_out(pattern, regex, special))
     parts = [_ids_of(arg) for arg in _arguments(ids)]
     numbers = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
     data = tok.decode_bytes(numbers, skip_special_tokens)

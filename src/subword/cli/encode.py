@@ -37,6 +37,9 @@ def encode(
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Turn text into ids.
@@ -61,7 +64,7 @@ def encode(
         if json:
             raise common.UsageError("give --out or --json, not both")
         common.check_out(out, force)
-    tok = load(tokenizer)
+    tok = load(tokenizer, **common.left_out(pattern, regex, special))
     how = common.policy(tok, allow_special, ordinary)
     how["add_special_tokens"] = add_special_tokens
     ending = () if end_with is None else (_special_id(tok, end_with),)

@@ -16,7 +16,7 @@ from rich.text import Text
 from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
-from ..spec import MatchTokens, Spec, Split, SplitRegex
+from ..spec import Digits, Lowercase, Normalize, PrefixSpace, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
 
@@ -29,6 +29,9 @@ def info(
     files: Annotated[
         bool, typer.Option("--files", help="Instead, which part of the file holds what, and what it cannot hold.")
     ] = False,
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Describe a tokenizer.
@@ -42,7 +45,7 @@ def info(
       subword info tokenizer.json --files
       subword info tokenizer.json --json | jq .special_tokens
     """
-    tok = load(tokenizer)
+    tok = load(tokenizer, **common.left_out(pattern, regex, special))
     if files:
         layout = describe_files(tokenizer, tok)
         common.print_json(layout) if json else _render_files(layout)
@@ -134,8 +137,12 @@ def _held(tok: Tokenizer) -> dict[str, str]:
     """What a tokenizer has of each part, in a few words."""
     spec, model = tok.spec, tok.spec.model
     kinds = Counter(token.kind for token in spec.extra)
-    splits = [stage.pattern for stage in spec.stages if isinstance(stage, Split)]
-    others = [type(stage).__name__ for stage in spec.stages if not isinstance(stage, (Split, MatchTokens))]
+    splits = [
+        stage.pattern if isinstance(stage, Split) else type(stage).__name__
+        for stage in spec.stages
+        if isinstance(stage, (Digits, Split, SplitRegex))
+    ]
+    others = [type(stage).__name__ for stage in spec.stages if isinstance(stage, (Normalize, Lowercase, PrefixSpace))]
     return {
         "pieces": f"{len(model.vocab):,}",
         "ids": f"up to {tok.n_vocab - 1:,}",

@@ -32,6 +32,9 @@ def show(
     allow_special: common.AllowOpt = None,
     ordinary: common.OrdinaryOpt = False,
     add_special_tokens: common.BothEndsOpt = False,
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Show how a text is cut into tokens.
@@ -52,7 +55,7 @@ def show(
         raise common.UsageError("give TEXT or --file, not both")
     files = [str(path) for path in find_files([file])] if file is not None else None
     source = common.Input(["-"], None) if text == "-" else common.Input(files, text)
-    tok = load(tokenizer)
+    tok = load(tokenizer, **common.left_out(pattern, regex, special))
     how = common.policy(tok, allow_special, ordinary)
     for document in source.documents(whole=True):
         whole = b"".join(document.parts)

@@ -66,6 +66,9 @@ def vocab(
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only say how many there are.")] = False,
     expand: Annotated[bool, typer.Option("--expand", help="How they are made, down to single bytes.")] = False,
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Look through a vocabulary.
@@ -90,10 +93,10 @@ def vocab(
     """
     wanted = _wanted(contains, starts, bytes)
     ranges = None if ids is None else parse_ranges(ids)
-    pattern = None if match is None else _compiled(match)
+    found_by = None if match is None else _compiled(match)
     script = None if script is None else _script(script)
-    vocabulary = Vocabulary(load(tokenizer))
-    found = vocabulary.select(wanted, ids=ranges, pattern=pattern, script=script, kind=kind)
+    vocabulary = Vocabulary(load(tokenizer, **common.left_out(pattern, regex, special)))
+    found = vocabulary.select(wanted, ids=ranges, pattern=found_by, script=script, kind=kind)
     if count:
         common.print_json({"count": len(found)}) if json else print(len(found))
         return

@@ -20,7 +20,7 @@ from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from . import clip, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
-from .bare import Input
+from .bare import Input, LeftOutError
 from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, read_file, write_file, write_files
 
@@ -33,6 +33,7 @@ __all__ = [
     "Difference",
     "DifferenceError",
     "Format",
+    "LeftOutError",
     "compare",
     "convert",
     "load",
@@ -86,10 +87,9 @@ def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
     """`read` for files that leave nothing to say."""
 
     def read_input(file: Input) -> Spec:
-        for name in ("pattern", "special_tokens"):
-            if getattr(file, name) is not None:
-                problem = f"this file says its split pattern and its special tokens itself; leave {name}= out"
-                raise SubwordValueError(f"{file.name}: {problem}")
+        if file.pattern is not None or file.special_tokens is not None:
+            problem = "this file says its split pattern and its special tokens itself; give neither of them"
+            raise SubwordValueError(f"{file.name}: {problem}")
         return read(file.data, file.name)
 
     return read_input
@@ -214,7 +214,7 @@ def _input_of(
     name = path_of(path)
     if name in known.KNOWN and not os.path.lexists(name):
         if pattern is not None or special_tokens is not None:
-            raise SubwordValueError(f"{name} has its own split pattern and special tokens; leave the arguments out")
+            raise SubwordValueError(f"{name} has its own split pattern and special tokens; give neither of them")
         return _known_input(name)
     if os.path.isdir(name):
         name = _file_in(name)

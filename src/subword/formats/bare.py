@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._core import regex_covers
 from ..errors import FormatError, SubwordValueError, warn
@@ -20,6 +21,17 @@ from .files import read_file
 from .json_node import shown
 
 Splitting: TypeAlias = Split | SplitRegex
+
+
+class LeftOutError(FormatError):
+    """A file that leaves out what `load` was not told either. `problem` is the message without what to pass."""
+
+    def __init__(self, message: str, problem: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,15 @@ class Input:
 # ======================== reading ========================
 
 
-def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[Splitting, dict[str, int]]:
+class Said(NamedTuple):
+    """What a file leaves out, as the caller says it or as it is known. Roles are known only."""
+
+    splitting: Splitting
+    special_tokens: dict[str, int]
+    roles: dict[str, int]
+
+
+def what_is_left_out(file: Input, kind: str, *digests: str) -> Said:
     """The split pattern and the special tokens: as the caller says, else as is known of this file.
 
     Args:
@@ -61,7 +81,7 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[S
         digests: the SHA-256 of each of its files.
 
     Raises:
-        FormatError: neither says it; the message names what to pass.
+        LeftOutError: neither says it; the message names what to pass.
         SubwordValueError: what the caller says cannot be used.
     """
     row = known.by_content(digests)
@@ -71,13 +91,18 @@ def pattern_and_special_tokens(file: Input, kind: str, *digests: str) -> tuple[S
         special = row.special_tokens if special is None else special
     if pattern is None or special is None:
         missing = [name for name, value in (("pattern", pattern), ("special_tokens", special)) if value is None]
-        raise file.error(
-            f"{kind} holds neither the split pattern nor the special tokens, and this one (SHA-256 {digests[0][:12]}…) "
-            f"is none that subword knows; pass {' and '.join(f'{name}=' for name in missing)} to load(), as in "
+        problem = (
+            f"{file.name}: {kind} holds neither the split pattern nor the special tokens, and this one (SHA-256 "
+            f"{digests[0][:12]}…) is none that subword knows"
+        )
+        advice = (
+            f"pass {' and '.join(f'{name}=' for name in missing)} to load(), as in "
             'pattern="cl100k", special_tokens={"<|endoftext|>": 100257}; special_tokens={} says that there are none'
         )
+        raise LeftOutError(f"{problem}; {advice}", problem)
     splitting = pattern if isinstance(pattern, SplitRegex) else Split(find_pattern(pattern).name)
-    return splitting, checked_special_tokens(special)
+    special = checked_special_tokens(special)
+    return Said(splitting, special, {} if row is None else known.roles_of(special))
 
 
 def splitting_by(regex: str) -> Splitting:
@@ -121,6 +146,7 @@ def bpe_spec(
     special_tokens: Mapping[str, int],
     others: Iterable[ExtraToken] = (),
     source: str = "",
+    roles: Mapping[str, int] = MappingProxyType({}),
 ) -> Spec:
     """A spec that splits by `splitting` and takes `special_tokens` from text.
 
@@ -141,7 +167,7 @@ def bpe_spec(
             )
     extra.sort(key=lambda token: token.id)
     stages: tuple[Stage, ...] = (*([MatchTokens()] if special_tokens else []), splitting)
-    return Spec(stages, model, tuple(extra))
+    return Spec(stages, model, tuple(extra), roles=roles)
 
 
 def missing_bytes(pieces: Collection[bytes]) -> bytes:
@@ -194,9 +220,12 @@ def special_tokens_of(spec: Spec) -> dict[str, int]:
     return {token.content: token.id for token in sorted(spec.extra, key=lambda token: token.id)}
 
 
-def warn_of_roles(spec: Spec, kind: str) -> None:
-    if spec.roles:
-        text = f"{kind} has no place for the roles {', '.join(spec.roles)}"
+def warn_of_roles(spec: Spec, kind: str, *digests: str) -> None:
+    """Say which roles are lost: all but those that `load` knows of the file."""
+    kept = {} if known.by_content(digests) is None else known.roles_of(special_tokens_of(spec))
+    lost = [name for name, id in spec.roles.items() if kept.get(name) != id]
+    if lost:
+        text = f"{kind} has no place for the roles {', '.join(lost)}"
         warn(text)
 
 

@@ -17,7 +17,7 @@ import io
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -95,6 +95,8 @@ _O200K = File(
     (("bpe_openai", "data/o200k_base.tiktoken.gz"),),
 )
 
+END = "<|endoftext|>"
+
 _FIM = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
 _HARMONY = {
     199998: "startoftext",
@@ -113,24 +115,22 @@ _HARMONY = {
 KNOWN: dict[str, Known] = {
     row.name: row
     for row in (
-        Known("gpt2", _GPT2, "gpt2", {"<|endoftext|>": 50256}),
-        Known("r50k_base", (_R50K,), "gpt2", {"<|endoftext|>": 50256}),
-        Known("p50k_base", (_P50K,), "gpt2", {"<|endoftext|>": 50256}),
+        Known("gpt2", _GPT2, "gpt2", {END: 50256}),
+        Known("r50k_base", (_R50K,), "gpt2", {END: 50256}),
+        Known("p50k_base", (_P50K,), "gpt2", {END: 50256}),
         Known(
             "p50k_edit",
             (_P50K,),
             "gpt2",
-            {"<|endoftext|>": 50256} | {token: id for id, token in enumerate(_FIM, 50281)},
+            {END: 50256} | {token: id for id, token in enumerate(_FIM, 50281)},
         ),
         Known(
             "cl100k_base",
             (_CL100K,),
             "cl100k",
-            {"<|endoftext|>": 100257}
-            | {token: id for id, token in enumerate(_FIM, 100258)}
-            | {"<|endofprompt|>": 100276},
+            {END: 100257} | {token: id for id, token in enumerate(_FIM, 100258)} | {"<|endofprompt|>": 100276},
         ),
-        Known("o200k_base", (_O200K,), "o200k", {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+        Known("o200k_base", (_O200K,), "o200k", {END: 199999, "<|endofprompt|>": 200018}),
         Known(
             # tiktoken has a second name for 200018, <|reserved_200018|>; here an id has one name.
             "o200k_harmony",
@@ -140,6 +140,11 @@ KNOWN: dict[str, Known] = {
         ),
     )
 }
+
+
+def roles_of(special_tokens: Mapping[str, int]) -> dict[str, int]:
+    """What the special tokens of these vocabularies are for: `<|endoftext|>` ends a text (tiktoken's `eot_token`)."""
+    return {"eos": special_tokens[END]} if END in special_tokens else {}
 
 
 def by_content(digests: Collection[str]) -> Known | None:

@@ -23,11 +23,11 @@ from .bare import (
     bpe_spec,
     entries,
     missing_bytes,
-    pattern_and_special_tokens,
     refuse,
     split_pattern,
     warn_of_roles,
     warn_of_what_is_left_out,
+    what_is_left_out,
 )
 from .json_node import shown
 from .rank_merges import merges_of_rank_model
@@ -64,9 +64,9 @@ def read(file: Input) -> Spec:
         FormatError: the file is damaged, or what it leaves out is neither given nor known.
     """
     ranks = _ranks(file)
-    pattern, special = pattern_and_special_tokens(file, KIND, hashlib.sha256(file.data).hexdigest())
+    said = what_is_left_out(file, KIND, hashlib.sha256(file.data).hexdigest())
     model = BPE(entries(ranks, file), priority="rank", ignore_merges=True)
-    return bpe_spec(model, pattern, special, source=file.name)
+    return bpe_spec(model, said.splitting, said.special_tokens, source=file.name, roles=said.roles)
 
 
 def _ranks(file: Input) -> dict[bytes, int]:
@@ -113,8 +113,9 @@ def write(spec: Spec) -> bytes:
         refuse(KIND, f"a model without tokens for the bytes {missing!r}")
     _check_order(spec)
     data = b"".join(b"%b %d\n" % (base64.b64encode(piece), id) for piece, id in spec.model.vocab.items())
-    warn_of_what_is_left_out(spec, KIND, hashlib.sha256(data).hexdigest())
-    warn_of_roles(spec, KIND)
+    digest = hashlib.sha256(data).hexdigest()
+    warn_of_what_is_left_out(spec, KIND, digest)
+    warn_of_roles(spec, KIND, digest)
     return data
 
 

@@ -125,7 +125,7 @@ def read(data: bytes, source: str) -> Spec:
     vocab = _read_vocab(root["model"]["vocab"])
     added = _read_added_tokens(root.get("added_tokens", []), vocab)
     normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
-    model, unmatchable = _read_model(root["model"], vocab, added, root, unit)
+    model, unmatchable = _read_model(root["model"], vocab, added, root, unit, normalizers)
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
     template = _read_post_processor(root.get("post_processor"), {*vocab.values(), *(token.id for token in extra)})
     return Spec(
@@ -375,6 +375,7 @@ def _read_model(
     added: dict[str, ExtraToken],
     root: Node,
     unit: Literal["byte", "character"],
+    normalizers: Sequence[Stage],
 ) -> tuple[BPE, list[ExtraToken]]:
     """The model, and the tokens of its `vocab` that no text can give."""
     ignore_merges = node.get("ignore_merges", False).flag()
@@ -399,9 +400,12 @@ def _read_model(
         if unit == "character" and marker in token.removesuffix(marker):
             raise node["vocab"].child(token, token).error(f"{marker!r} can only stand at the end of a token")
         kept = _is_unit(piece, unit, marker) or token in merged or (ignore_merges and extra and extra.kind == "added")
-        if extra is None or kept or vocab[token] == unk:
+        whole = ignore_merges and extra is not None and _comes_to_the_model(extra, piece, marker, normalizers)
+        kept = kept or extra is None or vocab[token] == unk
+        if kept:
             entries.append((piece, vocab[token]))
-            problem = None if extra is None else _shared_problem(extra, piece, token in merged)
+        if extra is not None and (kept or whole):
+            problem = _shared_problem(extra, piece, token in merged, whole)
             if problem is not None:
                 raise root["added_tokens"].child(list(added).index(token), None).error(problem)
     if unit == "byte":
@@ -432,15 +436,31 @@ def _check_bytes(node: Node, pieces: set[bytes], marker: str) -> None:
             raise node.error(f"a byte-level BPE needs a token for each byte{behind}; there is none for {listed}")
 
 
-def _shared_problem(token: ExtraToken, piece: bytes, merged: bool) -> str | None:
-    """What stands against an added token that is an entry of the model too."""
+def _comes_to_the_model(token: ExtraToken, piece: bytes, marker: str, stages: Sequence[Stage]) -> bool:
+    """Whether some text becomes a piece that is the added token's entry, though the token is not taken from it."""
+    if token.single_word or token.content.encode() != piece or (marker and token.content.endswith(marker)):
+        return True
+    if token.normalized:
+        return False
+    # What NFC and NFD make of other characters is not ASCII, but for a Kelvin sign, a Greek ; and a Greek accent.
+    plain = token.content.isascii() and not set("K;`") & set(token.content)
+    forms = ("NFKC", "NFKD") if plain else ("NFC", "NFD", "NFKC", "NFKD")
+    return any(isinstance(s, Lowercase) or (isinstance(s, Normalize) and s.form in forms) for s in stages)
+
+
+def _shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) -> str | None:
+    """What stands against an added token that is an entry of the model too.
+
+    `merged`: merges use the entry. `whole`: text comes to the model that `ignore_merges` turns into it.
+    """
     if token.content.encode() != piece:
         return f"{shown(token.content)} would have the id of the bytes {piece!r}, which the model spells the same way"
-    if token.kind == "special" and merged and len(piece) > 1:
-        return (
-            f"{shown(token.content)} is special, but model.merges use it, so that ordinary text could give its id; "
-            "set `special` to false, or take those merges out"
+    if token.kind == "special" and (merged or whole) and len(piece) > 1:
+        reason = (
+            "model.merges use it" if merged else "model.ignore_merges also gives it for text that it is not taken from"
         )
+        advice = "set `special` to false" + (", or take those merges out" if merged else "")
+        return f"{shown(token.content)} is special, but {reason}, so that ordinary text could give its id; {advice}"
     return None
 
 
@@ -565,7 +585,6 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
     _check_stages(spec)
-    _check_template(spec.template)
     model_vocab, merges = _model_vocab(spec), _merges(spec)
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
@@ -573,7 +592,7 @@ def write(spec: Spec) -> bytes:
     unk = spec.roles.get("unk", -1) if spec.model.unk is None else spec.model.unk
     merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
     for token in added:
-        _check_added_token(token, vocab, model_vocab, merged, spec.model)
+        _check_added_token(token, vocab, model_vocab, merged, spec)
     _warn_of_roles(spec)
     document: dict[str, Any] = {
         "version": "1.0",
@@ -631,12 +650,6 @@ def _check_stages(spec: Spec) -> None:
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
-
-
-def _check_template(template: Template) -> None:
-    for items, texts in ((template.single, ["A"]), (template.pair, ["A", "B"])):
-        if sorted(item for item in items if isinstance(item, str)) != texts:
-            _refuse(f"the template {items!r}, without {' and '.join(texts)} once")
 
 
 def _warn_of_roles(spec: Spec) -> None:
@@ -718,16 +731,19 @@ def _with_added_tokens(vocab: dict[str, int], added: list[ExtraToken]) -> dict[s
 
 
 def _check_added_token(
-    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], model: BPE
+    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], spec: Spec
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
-    piece, problem = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode(), None
-    untaken = token.kind == "added" or token.single_word  # some text with it is left to the model
+    model, problem = spec.model, None
+    piece = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode()
+    whole = (
+        model.ignore_merges and piece is not None and _comes_to_the_model(token, piece, model.end_of_word, spec.stages)
+    )
     if model_vocab.get(token.content, token.id) != token.id:
         problem = f"the model spells its token {model_vocab[token.content]} the same way there"
     elif token.content in model_vocab and piece is not None:
-        problem = _shared_problem(token, piece, token.content in merged)
-    elif token.content in vocab and piece is not None and model.ignore_merges and untaken:
+        problem = _shared_problem(token, piece, token.content in merged, whole)
+    elif token.content in vocab and (whole or (piece is not None and model.ignore_merges and token.kind == "added")):
         problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
     if problem is not None:
         _refuse(f"the token {token.content!r} (id {token.id}): {problem}")

@@ -28,12 +28,12 @@ from .bare import (
     bpe_spec,
     entries,
     missing_bytes,
-    pattern_and_special_tokens,
     refuse,
     special_tokens_of,
     split_pattern,
     warn_of_roles,
     warn_of_what_is_left_out,
+    what_is_left_out,
 )
 from .json_node import parse, shown
 from .rank_merges import merge_list
@@ -96,14 +96,14 @@ def read(file: Input) -> Spec:
             f"each byte stands here with {MARKER} behind it, too, so the ends of words are marked (CLIP): this is read "
             "from tokenizer.json, or from CLIP's own bpe_simple_vocab_16e6.txt.gz"
         )
-    pattern, special = pattern_and_special_tokens(file, KIND, *digests)
+    splitting, special, roles = what_is_left_out(file, KIND, *digests)
     _check_special_tokens(vocab_file, ids, special)
     model_ids = {token: id for token, id in ids.items() if token not in special}
     rows = _merge_rows(merges_file, merges, model_ids, pieces)
     unmatchable = [ExtraToken(id, token, "unmatchable") for token, id in model_ids.items() if pieces[token] is None]
     spelled = {piece: id for token, id in model_ids.items() if (piece := pieces[token]) is not None}
     model = BPE(entries(spelled, vocab_file), np.array(rows, dtype=np.uint32).reshape(-1, 2))
-    return bpe_spec(model, pattern, special, unmatchable, source=vocab_file.name)
+    return bpe_spec(model, splitting, special, unmatchable, source=vocab_file.name, roles=roles)
 
 
 def _pair(file: Input) -> tuple[Input, Input]:
@@ -214,6 +214,7 @@ def write(spec: Spec) -> dict[str, bytes]:
         "vocab.json": (json.dumps(ordered, ensure_ascii=False, indent=0) + "\n").encode(),
         "merges.txt": ("\n".join(lines) + "\n").encode(),
     }
-    warn_of_what_is_left_out(rest, KIND, *(hashlib.sha256(each).hexdigest() for each in data.values()))
-    warn_of_roles(spec, KIND)
+    digests = [hashlib.sha256(each).hexdigest() for each in data.values()]
+    warn_of_what_is_left_out(rest, KIND, *digests)
+    warn_of_roles(rest, KIND, *digests)
     return data
