@@ -1,4 +1,4 @@
-"""`chunk` against brute force: a shortest path over all places, every stretch between two of them counted for itself."""
+"""`chunk` against brute force: a shortest path over all places, the text between any two counted for itself."""
 
 from __future__ import annotations
 

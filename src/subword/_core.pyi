@@ -101,9 +101,12 @@ class Engine:
         """Start and end, in characters for `str` and bytes for `bytes`, of what is kept."""
 
     def chunk(
-        self, text: _Text, max_tokens: int, overlap: int, ends: str, policy: Policy, add_special_tokens: bool
+        self, text: _Text, limits: tuple[int, int, str], policy: Policy, add_special_tokens: bool
     ) -> list[tuple[int, int, int]]:
-        """Start, end (units as in `truncate`) and token count of each chunk."""
+        """Start, end (units as in `truncate`) and token count of each chunk.
+
+        `limits`: the arguments `max_tokens`, `overlap` and `ends` of `Tokenizer.chunk`.
+        """
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes: ...
     def decode_bytes_batch(self, batch: Sequence[Any], skip_special_tokens: bool, threads: int) -> list[bytes]: ...

@@ -336,8 +336,9 @@ class ReferenceEngine:
         raise SubwordValueError(f"a limit of {n} is too small: the special tokens around the text are more")
 
     def chunk(
-        self, text: Any, max_tokens: int, overlap: int, ends: str, policy: Any, add_special_tokens: bool
+        self, text: Any, limits: tuple[int, int, str], policy: Any, add_special_tokens: bool
     ) -> list[tuple[int, int, int]]:
+        max_tokens, overlap, ends = limits
         if overlap >= max_tokens:
             raise SubwordValueError(f"overlap={overlap} must be smaller than max_tokens={max_tokens}")
         self.check(text_bytes(text), policy)
@@ -362,7 +363,7 @@ class ReferenceEngine:
         return [(start, end, count(start, end)) for start, end in spans]
 
     def places(self, text: Any, ends: str, fits: Callable[[int, int], bool]) -> list[int]:
-        """Where chunks may end: at the ends of this kind, and in a unit that does not fit at those of the next finer."""
+        """Where chunks may end: where units of a kind do, and in one that does not fit where the next finer do."""
         starts = char_starts(text)
         chars = starts if isinstance(text, bytes) else range(len(text) + 1)
         kinds = {chars[starts.index(at)]: ENDS.index(kind) for at, kind in _core.text_ends(text)}

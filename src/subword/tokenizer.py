@@ -415,8 +415,8 @@ class Tokenizer:
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         text = _core.frozen_text(text)
         choice("ends", ends, ENDS)
-        limits = integer("max_tokens", max_tokens, 1), integer("overlap", overlap)
-        spans = self._engine.chunk(text, *limits, ends, policy, add)
+        limits = integer("max_tokens", max_tokens, 1), integer("overlap", overlap), ends
+        spans = self._engine.chunk(text, limits, policy, add)
         return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
     # ======================== decoding ========================

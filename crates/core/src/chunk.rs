@@ -26,30 +26,36 @@ const WINDOW: usize = 1 << 14;
 /// So many places a layer are kept in a long stretch of which little is known.
 const KEPT: usize = 16;
 
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub max_tokens: usize,
+    /// A chunk starts before the end of the one before it, by the longest stretch of at most so many tokens.
+    pub overlap: usize,
+    /// Where chunks end.
+    pub ends: Ends,
+}
+
 /// A part of a text, and how many tokens it takes.
 pub type Chunk = (usize, usize, usize);
 
 impl Engine {
-    /// Byte spans and token counts of parts that take at most `max_tokens` tokens each, cover the text and end where
-    /// `kind` says: the fewest. With an `overlap` each is the longest that fits, and starts before the end of the one
-    /// before it by the longest stretch of at most so many tokens.
-    #[allow(clippy::too_many_arguments)] // the call as users know it
+    /// Byte spans and token counts of parts that cover the text and keep to the limits: the fewest, or with an overlap
+    /// each the longest that fits.
     pub fn chunk(
         &self,
         text: &[u8],
-        max_tokens: usize,
-        overlap: usize,
-        kind: Ends,
+        limits: Limits,
         policy: &Policy,
         add_special_tokens: bool,
         stop: Stop<'_>,
     ) -> Result<Vec<Chunk>> {
+        let Limits { max_tokens, overlap, ends } = limits;
         self.check_text(text, policy)?;
         if overlap >= max_tokens {
             return Err(Error::value(format!("overlap={overlap} must be smaller than max_tokens={max_tokens}")));
         }
         let room = self.room(max_tokens, add_special_tokens)?;
-        let mut chunks = Chunks::new(Limit::new(self, policy, stop, text), room, kind)?;
+        let mut chunks = Chunks::new(Limit::new(self, policy, stop, text), room, ends)?;
         let mut found = if overlap > 0 { chunks.overlapping(overlap) } else { chunks.fewest() }?;
         if found.last().map_or(0, |chunk| chunk.1) < text.len() {
             let end = chunks.farthest;

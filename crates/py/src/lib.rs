@@ -13,6 +13,7 @@ use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::Priority;
+use subword_core::chunk::Limits;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
@@ -267,17 +268,14 @@ impl Engine {
         &self,
         py: Python<'_>,
         text: Text<'_>,
-        max_tokens: usize,
-        overlap: usize,
-        ends: &str,
+        limits: (usize, usize, String),
         policy: &Policy,
         add_special_tokens: bool,
     ) -> PyResult<Vec<(usize, usize, usize)>> {
         let bytes = text.bytes();
-        let ends = Ends::new(ends).checked()?;
-        let chunks = interruptible(py, |stop| {
-            self.engine.chunk(bytes, max_tokens, overlap, ends, &policy.0, add_special_tokens, stop)
-        })?;
+        let (max_tokens, overlap, ends) = limits;
+        let limits = Limits { max_tokens, overlap, ends: Ends::new(&ends).checked()? };
+        let chunks = interruptible(py, |stop| self.engine.chunk(bytes, limits, &policy.0, add_special_tokens, stop))?;
         let spans: Vec<_> = chunks.iter().map(|&(start, end, _)| (start, end)).collect();
         let counts = chunks.iter().map(|chunk| chunk.2);
         Ok(text.native_spans(&spans).into_iter().zip(counts).map(|((a, b), count)| (a, b, count)).collect())
