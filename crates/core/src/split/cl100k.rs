@@ -1,7 +1,51 @@
 //! `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s`
 
-use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white};
-use crate::unicode::class_at;
+use super::masks::{self, Masks};
+use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white, white_by_masks, White};
+use crate::unicode::{char_len, class_at};
+
+/// See `super::ByMasks`.
+#[inline]
+pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
+    let first = text[pos];
+    if first == b' ' && masks::has(&masks.letter, pos + 1) {
+        return masks::run(&masks.letter, pos + 1);
+    }
+    if masks::has(&masks.letter, pos) {
+        return masks::run(&masks.letter, pos);
+    }
+    if masks::has(&masks.number, pos) {
+        return up_to_three_numbers(text, pos);
+    }
+    if let Some(end) = contraction(text, pos) {
+        return end;
+    }
+    if !matches!(first, b'\r' | b'\n') {
+        let after = pos + char_len(text, pos);
+        if masks::has(&masks.letter, after) {
+            return masks::run(&masks.letter, after);
+        }
+    }
+    let start = pos + usize::from(first == b' ');
+    if masks::has(&masks.other, start) {
+        let mut end = masks::run(&masks.other, start);
+        while matches!(text.get(end), Some(b'\r' | b'\n')) {
+            end += 1;
+        }
+        return end;
+    }
+    match white_by_masks(masks, text, pos) {
+        Some(white) => end_of_white(&white, text, pos),
+        None => usize::MAX,
+    }
+}
+
+fn end_of_white(white: &White, text: &[u8], pos: usize) -> usize {
+    match white.newline {
+        Some(end) if white.end < text.len() => end,
+        _ => white.leave_one(text, pos),
+    }
+}
 
 pub fn end(text: &[u8], pos: usize) -> usize {
     if let Some(end) = contraction(text, pos) {
@@ -27,9 +71,5 @@ pub fn end(text: &[u8], pos: usize) -> usize {
         }
         return end;
     }
-    let white = white(text, pos);
-    match white.newline {
-        Some(end) if white.end < text.len() => end,
-        _ => white.leave_one(text, pos),
-    }
+    end_of_white(&white(text, pos), text, pos)
 }

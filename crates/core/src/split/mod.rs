@@ -8,12 +8,14 @@
 mod cl100k;
 pub mod digits;
 mod gpt2;
+pub mod masks;
 mod o200k;
 pub mod regex;
 
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
+use masks::Masks;
 use regex::{Regex, ScanState, Syntax};
 
 /// A split pattern: a row of `SCANNERS`, or a compiled regular expression.
@@ -38,19 +40,61 @@ pub struct Scanner {
     splits: bool,
     /// The end of the piece that starts at `pos < text.len()`; always beyond `pos`.
     pub end: fn(text: &[u8], pos: usize) -> usize,
+    /// The same in a window on the text.
+    by_masks: Option<ByMasks>,
     cut: fn(text: &[u8], at: usize) -> bool,
     /// For a piece `text[start..end]`: the end of the first piece of each `text[start..p]`, p from start to end.
     /// None where it is p itself (but for the first and last few p, which are left to `end`).
     pub prefix_ends: Option<PrefixEnds>,
 }
 
+/// The end of the piece that starts at `pos`, where the masks are those of the start of `text`; any number beyond
+/// `masks.known` where they do not tell.
+type EndByMasks = fn(masks: &Masks, text: &[u8], pos: usize) -> usize;
+
+/// Which scanner works on masks, so that the loop around it is compiled for each.
+#[derive(Debug, Clone, Copy)]
+enum ByMasks {
+    Gpt2,
+    Cl100k,
+    O200k,
+}
+
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
 const SCANNERS: &[Scanner] = &[
-    Scanner { name: "gpt2", splits: true, end: gpt2::end, cut: at_word_end, prefix_ends: None },
-    Scanner { name: "cl100k", splits: true, end: cl100k::end, cut: at_word_end, prefix_ends: None },
-    Scanner { name: "o200k", splits: true, end: o200k::end, cut: at_word_end, prefix_ends: Some(o200k::prefix_ends) },
-    Scanner { name: "none", splits: false, end: |text, _| text.len(), cut: |_, _| false, prefix_ends: None },
+    Scanner {
+        name: "gpt2",
+        splits: true,
+        end: gpt2::end,
+        by_masks: Some(ByMasks::Gpt2),
+        cut: at_word_end,
+        prefix_ends: None,
+    },
+    Scanner {
+        name: "cl100k",
+        splits: true,
+        end: cl100k::end,
+        by_masks: Some(ByMasks::Cl100k),
+        cut: at_word_end,
+        prefix_ends: None,
+    },
+    Scanner {
+        name: "o200k",
+        splits: true,
+        end: o200k::end,
+        by_masks: Some(ByMasks::O200k),
+        cut: at_word_end,
+        prefix_ends: Some(o200k::prefix_ends),
+    },
+    Scanner {
+        name: "none",
+        splits: false,
+        end: |text, _| text.len(),
+        by_masks: None,
+        cut: |_, _| false,
+        prefix_ends: None,
+    },
 ];
 
 impl Pattern {
@@ -101,6 +145,13 @@ impl Pattern {
     /// Gives `visit` the start and the end of each piece of `text`.
     #[inline]
     pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        if let Kind::Scanner(Scanner { by_masks: Some(by_masks), end, .. }) = &self.0 {
+            return match by_masks {
+                ByMasks::Gpt2 => in_windows(text, gpt2::end_by_masks, *end, visit),
+                ByMasks::Cl100k => in_windows(text, cl100k::end_by_masks, *end, visit),
+                ByMasks::O200k => in_windows(text, o200k::end_by_masks, *end, visit),
+            };
+        }
         let (mut scan, mut pos) = (self.scan(text), 0);
         while pos < text.len() {
             let end = match &self.0 {
@@ -141,6 +192,40 @@ impl Pattern {
     pub fn ignores(&self, text: &[u8], at: usize) -> bool {
         matches!(&self.0, Kind::Regex { regex, .. } if regex.ignores(text, at))
     }
+}
+
+/// Cuts a text a window at a time. A piece that may go on behind the window starts the next; one that is longer than a
+/// window is left to `end`.
+#[inline]
+fn in_windows(
+    text: &[u8],
+    end_by_masks: impl Fn(&Masks, &[u8], usize) -> usize,
+    end: fn(&[u8], usize) -> usize,
+    mut visit: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    let mut masks = Masks::new();
+    let mut start = 0;
+    while start < text.len() {
+        let rest = &text[start..];
+        masks.fill(rest);
+        let known = masks.known.min(rest.len());
+        let mut pos = 0;
+        while pos < known {
+            let end = end_by_masks(&masks, rest, pos);
+            if end > known {
+                break;
+            }
+            visit(start + pos, start + end)?;
+            pos = end;
+        }
+        start += pos;
+        if pos == 0 {
+            let end = end(text, start);
+            visit(start, end)?;
+            start = end;
+        }
+    }
+    Ok(())
 }
 
 /// One text, cut piece by piece.
@@ -281,6 +366,17 @@ fn white(text: &[u8], pos: usize) -> White {
     found
 }
 
+/// The same by masks, if they tell where it ends.
+#[inline]
+fn white_by_masks(masks: &Masks, text: &[u8], pos: usize) -> Option<White> {
+    let end = masks::run(&masks.space, pos);
+    if end >= masks.known {
+        return None;
+    }
+    let last = if text[end - 1] < 0x80 { end - 1 } else { class_before(text, end).1 };
+    Some(White { end, last, newline: masks::last(pos, end, |word| masks.newline[word]) })
+}
+
 impl White {
     /// `\s+(?!\S)|\s+`: all of it at the end of the text; else all but the last character, which the next piece may
     /// take; else the one character there is.
@@ -319,6 +415,48 @@ mod tests {
             ends.push((scanner.end)(text, ends[ends.len() - 1]));
         }
         ends
+    }
+
+    /// Texts longer than a window, with runs that are, too.
+    #[test]
+    fn masks_give_the_same_pieces() {
+        let parts = [
+            "a", "B", "中", "\u{301}", "\u{1c5}", " ", "\n", "\r\n", "\t", "1", "!", "/", "'", "'s", "'LL", "  ", "AB",
+            "é", "\u{3000}", "½", "😀", "word ", " Word", "\u{2028}", "ʰ",
+        ];
+        let mut state = 7u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for round in 0..600 {
+            let kinds: Vec<&str> = (0..1 + random(7)).map(|_| parts[random(parts.len())]).collect();
+            let longest = [3, 40, 3 * masks::WINDOW][round % 3];
+            let mut text = Vec::new();
+            while text.len() < masks::WINDOW * (1 + round % 3) {
+                text.extend_from_slice(kinds[random(kinds.len())].repeat(1 + random(3) * random(longest)).as_bytes());
+                if random(20) == 0 {
+                    text.push([0xff, 0x80, 0xe4, 0xf0][random(4)]);
+                }
+            }
+            let from = random(70);
+            for cut in [0, 1, 2, 3, 60, 64, 4000].map(|less| text.len().saturating_sub(less).max(from)) {
+                let text = &text[from..cut];
+                for scanner in SCANNERS.iter().filter(|scanner| scanner.by_masks.is_some()) {
+                    let mut ends = vec![0];
+                    let pattern = Pattern(Kind::Scanner(scanner));
+                    let visit = |start, end| {
+                        assert_eq!(ends.last(), Some(&start));
+                        ends.push(end);
+                        Ok(())
+                    };
+                    pattern.split(text, visit).expect("nothing fails");
+                    let at = ends.iter().zip(boundaries(scanner, text)).position(|(ours, right)| *ours != right);
+                    assert_eq!(at, None, "{} {:?}", scanner.name, &text[ends[at.unwrap_or(1) - 1]..][..20]);
+                    assert_eq!(ends.last(), Some(&text.len()));
+                }
+            }
+        }
     }
 
     /// Random texts of runs, each cut off everywhere: what `CHANGED`, `UNSETTLED` and `ends_as_the_next` promise.

@@ -6,8 +6,60 @@
 //! |\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //! ```
 
-use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white};
-use crate::unicode::{class_at, CASELESS, LOWER, MARK, SPACE, UPPER};
+use super::masks::{self, Masks};
+use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white, white_by_masks};
+use crate::unicode::{char_len, class_at, CASELESS, LOWER, MARK, SPACE, UPPER};
+
+/// See `super::ByMasks`.
+#[inline]
+pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
+    let first = text[pos];
+    let is_in_word = |at| masks::has(&masks.upper, at) || masks::has(&masks.lower, at);
+    if first == b' ' && is_in_word(pos + 1) {
+        return word_by_masks(masks, text, pos + 1);
+    }
+    if masks::has(&masks.letter, pos) {
+        return word_by_masks(masks, text, pos);
+    }
+    if masks::has(&masks.number, pos) {
+        return up_to_three_numbers(text, pos);
+    }
+    if masks::has(&masks.lower, pos) {
+        return end(text, pos); // a mark, which may stand before a word or be the first of it
+    }
+    if !matches!(first, b'\r' | b'\n') {
+        let after = pos + char_len(text, pos);
+        if is_in_word(after) {
+            return word_by_masks(masks, text, after);
+        }
+    }
+    let start = pos + usize::from(first == b' ');
+    if masks::has(&masks.other, start) {
+        let mut end = masks::run(&masks.other, start);
+        while matches!(text.get(end), Some(b'\r' | b'\n' | b'/')) {
+            end += 1;
+        }
+        return end;
+    }
+    let white = white_by_masks(masks, text, pos);
+    white.map_or(usize::MAX, |white| white.newline.unwrap_or_else(|| white.leave_one(text, pos)))
+}
+
+/// The end of the word that starts with a letter or a mark.
+#[inline]
+fn word_by_masks(masks: &Masks, text: &[u8], start: usize) -> usize {
+    let uppers = masks::run(&masks.upper, start);
+    if uppers >= masks.known {
+        return usize::MAX;
+    }
+    let lowers = masks::run(&masks.lower, uppers);
+    let end = match lowers > uppers {
+        true => lowers,
+        // It gives back to the last that is in both sets.
+        false => masks::last(start, uppers, |word| masks.upper[word] & masks.lower[word]).unwrap_or(uppers),
+    };
+    contraction(text, end).unwrap_or(end)
+}
 
 pub fn end(text: &[u8], pos: usize) -> usize {
     let (class, len) = class_at(text, pos);

@@ -1,0 +1,244 @@
+//! Classes of all characters in a window of text, as bitmaps: a bit for each byte, and all bytes of a character have the
+//! bits of its classes. Where a run of characters ends is then a count of bits, however long it is.
+//!
+//! ASCII is classified 16 bytes at a time (SSE2 and NEON, which their machines always have; bytes one by one elsewhere),
+//! all other characters one by one from the class table.
+
+use crate::unicode::{class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
+
+/// Bytes in a window.
+pub const WINDOW: usize = 64 * WORDS;
+const WORDS: usize = 64;
+/// A scanner looks at no more bytes behind a place that it comes to.
+const LOOK: usize = 8;
+
+/// A bit for each byte of the window. One word more is always 0, so that runs end.
+pub type Map = [u64; WORDS + 1];
+
+pub struct Masks {
+    pub letter: Map,
+    pub number: Map,
+    pub space: Map,
+    /// `[^\s\p{L}\p{N}]`
+    pub other: Map,
+    /// `\r` and `\n`
+    pub newline: Map,
+    /// `\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}`, what may come before lower-case letters in a word.
+    pub upper: Map,
+    /// `\p{Ll}\p{Lm}\p{Lo}\p{M}`
+    pub lower: Map,
+    /// Runs that reach this far may go on in the text behind the window.
+    pub known: usize,
+}
+
+impl Masks {
+    pub fn new() -> Box<Self> {
+        const NONE: Map = [0; WORDS + 1];
+        let (letter, number, space, other, newline, upper, lower) = (NONE, NONE, NONE, NONE, NONE, NONE, NONE);
+        Box::new(Self { letter, number, space, other, newline, upper, lower, known: 0 })
+    }
+
+    /// Fills the maps for the first `WINDOW` bytes of `text`; beyond its end no bit is set.
+    pub fn fill(&mut self, text: &[u8]) {
+        let len = text.len().min(WINDOW);
+        let words = len.div_ceil(64);
+        let mut wide = [0; WORDS];
+        for (word, block) in text[..len].chunks(64).enumerate() {
+            let found = match block.first_chunk::<64>() {
+                Some(block) => ascii(block),
+                None => {
+                    let mut padded = [0; 64];
+                    padded[..block.len()].copy_from_slice(block);
+                    ascii(&padded)
+                }
+            };
+            self.letter[word] = found.upper | found.lower;
+            self.number[word] = found.number;
+            self.space[word] = found.space;
+            self.newline[word] = found.newline;
+            self.upper[word] = found.upper;
+            self.lower[word] = found.lower;
+            wide[word] = found.wide;
+        }
+        for map in [&mut self.letter, &mut self.number, &mut self.space, &mut self.newline] {
+            map[words..].fill(0);
+        }
+        for map in [&mut self.upper, &mut self.lower, &mut self.other] {
+            map[words..].fill(0);
+        }
+        self.known = if text.len() > WINDOW { WINDOW - LOOK } else { usize::MAX };
+        let mut done = 0;
+        for (word, &bits) in wide[..words].iter().enumerate() {
+            if bits != 0 {
+                done = self.fill_wide(text, word, bits, done);
+            }
+        }
+        for word in 0..words {
+            let inside = u64::MAX >> (64 - (len - word * 64).min(64));
+            self.other[word] = inside & !(self.letter[word] | self.number[word] | self.space[word]);
+        }
+    }
+
+    /// The same for the characters beyond ASCII that start in a word, but for what is `done`.
+    fn fill_wide(&mut self, text: &[u8], word: usize, mut bits: u64, mut done: usize) -> usize {
+        let start = word * 64;
+        if done > start {
+            bits &= u64::MAX << (done - start);
+        }
+        while bits != 0 {
+            let bit = bits.trailing_zeros() as usize;
+            let (class, size) = class_at(text, start + bit);
+            let (here, next) = (((1u64 << size) - 1) << bit, ((1u64 << size) - 1) >> (64 - bit).min(63));
+            let set = |map: &mut Map, is: bool| {
+                let is = u64::from(is).wrapping_neg();
+                map[word] |= here & is;
+                map[word + 1] |= next & is;
+            };
+            set(&mut self.letter, class & LETTER != 0);
+            set(&mut self.number, class & NUMBER != 0);
+            set(&mut self.space, class & SPACE != 0);
+            set(&mut self.upper, class & (UPPER | CASELESS | MARK) != 0);
+            set(&mut self.lower, class & (LOWER | CASELESS | MARK) != 0);
+            done = start + bit + size;
+            if bit + size >= 64 {
+                break;
+            }
+            bits &= u64::MAX << (bit + size);
+        }
+        done
+    }
+}
+
+/// Whether the bit of a byte is set.
+#[inline]
+pub fn has(map: &Map, at: usize) -> bool {
+    map[at / 64] >> (at % 64) & 1 != 0
+}
+
+/// The end of the run of set bits from `at`.
+#[inline]
+pub fn run(map: &Map, at: usize) -> usize {
+    let mut word = at / 64;
+    let rest = !map[word] >> (at % 64);
+    if rest != 0 {
+        return at + rest.trailing_zeros() as usize;
+    }
+    loop {
+        word += 1;
+        let rest = !map[word];
+        if rest != 0 {
+            return word * 64 + rest.trailing_zeros() as usize;
+        }
+    }
+}
+
+/// Behind the last set bit in `from..to`, if there is one.
+#[inline]
+pub fn last(from: usize, to: usize, word_of: impl Fn(usize) -> u64) -> Option<usize> {
+    let mut word = to / 64;
+    let mut bits = word_of(word) & ((1u64 << (to % 64)) - 1);
+    loop {
+        if bits != 0 {
+            let end = word * 64 + 64 - bits.leading_zeros() as usize;
+            return (end > from).then_some(end);
+        }
+        if word * 64 <= from {
+            return None;
+        }
+        word -= 1;
+        bits = word_of(word);
+    }
+}
+
+/// A bit for each of 64 bytes; `wide` for those that are no ASCII, which have none of the others.
+#[derive(Default)]
+struct Ascii {
+    upper: u64,
+    lower: u64,
+    number: u64,
+    space: u64,
+    newline: u64,
+    wide: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn ascii(block: &[u8; 64]) -> Ascii {
+    use std::arch::x86_64::{
+        __m128i, _mm_add_epi8, _mm_and_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8,
+        _mm_or_si128, _mm_set1_epi8,
+    };
+    let mut found = Ascii::default();
+    for (i, chunk) in block.chunks_exact(16).enumerate() {
+        // SAFETY: every x86-64 machine has SSE2, and the chunk has the 16 bytes that are read.
+        unsafe {
+            let bytes = _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>());
+            let set = |byte: u8| _mm_set1_epi8(byte as i8);
+            let bits = |mask| (_mm_movemask_epi8(mask) as u32 as u64) << (i * 16);
+            // The bytes from `first` on, so many: moved to the lowest signed numbers, where one comparison finds them.
+            let range = |first: u8, count: u8| {
+                let moved = _mm_add_epi8(bytes, set(0x80u8.wrapping_sub(first)));
+                _mm_cmplt_epi8(moved, set(0x80u8.wrapping_add(count)))
+            };
+            let is = |byte: u8| _mm_cmpeq_epi8(bytes, set(byte));
+            found.upper |= bits(range(b'A', 26));
+            found.lower |= bits(range(b'a', 26));
+            found.number |= bits(range(b'0', 10));
+            found.space |= bits(_mm_or_si128(range(b'\t', 5), is(b' ')));
+            found.newline |= bits(_mm_or_si128(is(b'\n'), is(b'\r')));
+            found.wide |= bits(_mm_and_si128(bytes, set(0x80)));
+        }
+    }
+    found
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn ascii(block: &[u8; 64]) -> Ascii {
+    ascii_one_by_one(block)
+}
+
+/// The same without vector instructions.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn ascii_one_by_one(block: &[u8; 64]) -> Ascii {
+    let mut found = Ascii::default();
+    for (i, byte) in block.iter().enumerate() {
+        let bit = |is: bool| u64::from(is) << i;
+        found.upper |= bit(byte.is_ascii_uppercase());
+        found.lower |= bit(byte.is_ascii_lowercase());
+        found.number |= bit(byte.is_ascii_digit());
+        found.space |= bit(matches!(byte, b'\t'..=b'\r' | b' '));
+        found.newline |= bit(matches!(byte, b'\r' | b'\n'));
+        found.wide |= bit(!byte.is_ascii());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_classify_ascii_agree() {
+        for shift in 0..=255u8 {
+            let block: [u8; 64] = std::array::from_fn(|i| (i as u8).wrapping_mul(5).wrapping_add(shift));
+            let (fast, slow) = (ascii(&block), ascii_one_by_one(&block));
+            assert_eq!(
+                (fast.upper, fast.lower, fast.number, fast.space, fast.newline, fast.wide),
+                (slow.upper, slow.lower, slow.number, slow.space, slow.newline, slow.wide)
+            );
+        }
+    }
+
+    #[test]
+    fn runs_and_last_bits() {
+        let mut map: Map = [0; WORDS + 1];
+        map[0] = u64::MAX << 60;
+        map[1] = u64::MAX;
+        map[2] = 0b1011;
+        assert_eq!((run(&map, 60), run(&map, 100), run(&map, 130), run(&map, 131)), (130, 130, 130, 132));
+        let word = |word: usize| map[word];
+        assert_eq!((last(0, 200, word), last(0, 131, word), last(0, 60, word)), (Some(132), Some(130), None));
+        assert_eq!((last(100, 128, word), last(132, 200, word)), (Some(128), None));
+    }
+}
