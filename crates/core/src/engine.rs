@@ -1,9 +1,11 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
 use std::collections::HashSet;
+use std::sync::Mutex;
 
 use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
 use crate::hash::IntMap;
@@ -21,6 +23,8 @@ pub struct Engine {
     template: (Vec<u32>, Vec<u32>),
     ends: Option<WordEnds>,
     n_vocab: usize,
+    /// What threads have learned about pieces; each takes one for the time of a call.
+    caches: Mutex<Vec<Cache>>,
 }
 
 /// What the end-of-word marker behind an entry decodes to.
@@ -81,6 +85,7 @@ impl Engine {
             template,
             ends: (!marker.is_empty()).then_some(WordEnds { marker, shown, trim }),
             n_vocab,
+            caches: Mutex::default(),
         };
         for &id in engine.template.0.iter().chain(&engine.template.1) {
             engine.token_bytes(id).map_err(|error| Error::format(format!("the template: {error}")))?;
@@ -142,27 +147,39 @@ impl Engine {
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
+        let mut cache = self.cache();
         self.pipeline.run(text, policy, false, stop, |unit| {
-            self.encode_unit(&unit, out);
+            match unit {
+                Unit::Extra { index, .. } => out.push(self.pipeline.extras.tokens[index].id),
+                Unit::Piece { segment, start, end } => {
+                    cache.encode(&segment.bytes, start, end, out, |piece, out| self.encode_piece(piece, out));
+                }
+            }
             Ok(())
         })?;
+        self.keep(cache);
         if add_special_tokens {
             out.extend_from_slice(&self.template.1);
         }
         Ok(())
     }
 
-    #[inline]
-    fn encode_unit(&self, unit: &Unit<'_, '_>, out: &mut Vec<u32>) {
-        match *unit {
-            Unit::Extra { index, .. } => out.push(self.pipeline.extras.tokens[index].id),
-            Unit::Piece { segment, start, end } => {
-                let from = out.len();
-                self.bpe.encode(&segment.bytes[start..end], out);
-                if !self.plain_ids {
-                    out[from..].iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
-                }
-            }
+    fn encode_piece(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let from = out.len();
+        self.bpe.encode(piece, out);
+        if !self.plain_ids {
+            out[from..].iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
+        }
+    }
+
+    /// A cache that no other thread uses. After a fork the lock may be held by a thread that is no more.
+    fn cache(&self) -> Cache {
+        self.caches.try_lock().ok().and_then(|mut caches| caches.pop()).unwrap_or_default()
+    }
+
+    fn keep(&self, cache: Cache) {
+        if let Ok(mut caches) = self.caches.try_lock() {
+            caches.push(cache);
         }
     }
 
@@ -218,13 +235,18 @@ impl Engine {
 
     /// The token count of a part of a text; `continues` says that it does not start it.
     pub fn count_part(&self, text: &[u8], policy: &Policy, continues: bool, stop: Stop<'_>) -> Result<usize> {
-        let (mut count, mut tokens) = (0, Vec::new());
+        let (mut count, mut ids) = (0, Vec::new());
+        let mut cache = self.cache();
         self.pipeline.run(text, policy, continues, stop, |unit| {
-            tokens.clear();
-            self.encode_unit(&unit, &mut tokens);
-            count += tokens.len();
+            count += match unit {
+                Unit::Extra { .. } => 1,
+                Unit::Piece { segment, start, end } => {
+                    cache.count(&segment.bytes, start, end, &mut ids, |piece, ids| self.encode_piece(piece, ids))
+                }
+            };
             Ok(())
         })?;
+        self.keep(cache);
         Ok(count)
     }
 

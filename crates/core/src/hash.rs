@@ -8,8 +8,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xd6e8_feb8_6659_fd93;
 
+/// A 64-bit hash of two words.
 #[inline]
-fn mix(a: u64, b: u64) -> u64 {
+pub fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ K0) * u128::from(b ^ K1);
     (product as u64) ^ ((product >> 64) as u64)
 }

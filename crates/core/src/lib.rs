@@ -5,6 +5,7 @@
 //! pieces into ids and learns merges, [`count`] counts pieces, and [`engine`] puts it together.
 
 pub mod bpe;
+pub mod cache;
 pub mod chunk;
 pub mod count;
 pub mod ends;

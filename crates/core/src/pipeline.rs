@@ -237,20 +237,21 @@ impl Pipeline {
         stop: Stop<'_>,
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        let mut worked = 0;
         for item in self.items(text, policy, continues) {
             match item {
                 Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
-                Item::Text(segment) => self.split(&segment, &mut |start, end| {
-                    worked += end - start;
-                    if worked >= STOP_EVERY {
-                        worked = 0;
-                        if stop() {
-                            return Err(Error::interrupted());
+                Item::Text(segment) => {
+                    let mut asked = 0;
+                    self.split(&segment, |start, end| {
+                        if end - asked >= STOP_EVERY {
+                            asked = end;
+                            if stop() {
+                                return Err(Error::interrupted());
+                            }
                         }
-                    }
-                    visit(Unit::Piece { segment: &segment, start, end })
-                })?,
+                        visit(Unit::Piece { segment: &segment, start, end })
+                    })?
+                }
             }
         }
         Ok(())
@@ -301,11 +302,12 @@ impl Pipeline {
         }
     }
 
-    fn split(&self, segment: &Segment<'_>, visit: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    #[inline]
+    fn split(&self, segment: &Segment<'_>, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
         if let [Splitter::Pattern(pattern)] = &self.splits[..] {
             return pattern.split(&segment.bytes, visit);
         }
-        split_again(&self.splits, &segment.bytes, 0, visit)
+        split_again(&self.splits, &segment.bytes, 0, &mut visit)
     }
 
     // ======================== places where token counts add up ========================

@@ -4,6 +4,8 @@
 //! ASCII is classified 16 bytes at a time (SSE2 and NEON, which their machines always have; bytes one by one elsewhere),
 //! all other characters one by one from the class table.
 
+use std::cell::Cell;
+
 use crate::unicode::{class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// Bytes in a window.
@@ -32,16 +34,30 @@ pub struct Masks {
 }
 
 impl Masks {
-    pub fn new() -> Box<Self> {
+    /// Gives `work` masks that the thread keeps.
+    #[inline]
+    pub fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
+        thread_local!(static KEPT: Cell<Option<Box<Masks>>> = const { Cell::new(None) });
+        let mut masks = KEPT.take().unwrap_or_else(Self::new);
+        let result = work(&mut masks);
+        KEPT.set(Some(masks));
+        result
+    }
+
+    fn new() -> Box<Self> {
         const NONE: Map = [0; WORDS + 1];
         let (letter, number, space, other, newline, upper, lower) = (NONE, NONE, NONE, NONE, NONE, NONE, NONE);
         Box::new(Self { letter, number, space, other, newline, upper, lower, known: 0 })
     }
 
-    /// Fills the maps for the first `WINDOW` bytes of `text`; beyond its end no bit is set.
+    /// Fills the maps for the first `WINDOW` bytes of `text`; a few bytes beyond its end no bit is set.
     pub fn fill(&mut self, text: &[u8]) {
         let len = text.len().min(WINDOW);
         let words = len.div_ceil(64);
+        // No run goes on there, and a character that starts in the window may end there.
+        for map in self.maps() {
+            map[words] = 0;
+        }
         let mut wide = [0; WORDS];
         for (word, block) in text[..len].chunks(64).enumerate() {
             let found = match block.first_chunk::<64>() {
@@ -60,12 +76,6 @@ impl Masks {
             self.lower[word] = found.lower;
             wide[word] = found.wide;
         }
-        for map in [&mut self.letter, &mut self.number, &mut self.space, &mut self.newline] {
-            map[words..].fill(0);
-        }
-        for map in [&mut self.upper, &mut self.lower, &mut self.other] {
-            map[words..].fill(0);
-        }
         self.known = if text.len() > WINDOW { WINDOW - LOOK } else { usize::MAX };
         let mut done = 0;
         for (word, &bits) in wide[..words].iter().enumerate() {
@@ -77,6 +87,11 @@ impl Masks {
             let inside = u64::MAX >> (64 - (len - word * 64).min(64));
             self.other[word] = inside & !(self.letter[word] | self.number[word] | self.space[word]);
         }
+    }
+
+    fn maps(&mut self) -> [&mut Map; 7] {
+        let Self { letter, number, space, other, newline, upper, lower, .. } = self;
+        [letter, number, space, other, newline, upper, lower]
     }
 
     /// The same for the characters beyond ASCII that start in a word, but for what is `done`.

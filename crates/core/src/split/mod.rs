@@ -48,11 +48,8 @@ pub struct Scanner {
     pub prefix_ends: Option<PrefixEnds>,
 }
 
-/// The end of the piece that starts at `pos`, where the masks are those of the start of `text`; any number beyond
-/// `masks.known` where they do not tell.
-type EndByMasks = fn(masks: &Masks, text: &[u8], pos: usize) -> usize;
-
-/// Which scanner works on masks, so that the loop around it is compiled for each.
+/// Which function gives the end of the piece that starts at `pos`, where the masks are those of the start of `text`, or
+/// any number beyond `masks.known` where they do not tell. By name, so that the loop around it is compiled for each.
 #[derive(Debug, Clone, Copy)]
 enum ByMasks {
     Gpt2,
@@ -203,29 +200,30 @@ fn in_windows(
     end: fn(&[u8], usize) -> usize,
     mut visit: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    let mut masks = Masks::new();
-    let mut start = 0;
-    while start < text.len() {
-        let rest = &text[start..];
-        masks.fill(rest);
-        let known = masks.known.min(rest.len());
-        let mut pos = 0;
-        while pos < known {
-            let end = end_by_masks(&masks, rest, pos);
-            if end > known {
-                break;
+    Masks::with(|masks| {
+        let mut start = 0;
+        while start < text.len() {
+            let rest = &text[start..];
+            masks.fill(rest);
+            let known = masks.known.min(rest.len());
+            let mut pos = 0;
+            while pos < known {
+                let end = end_by_masks(masks, rest, pos);
+                if end > known {
+                    break;
+                }
+                visit(start + pos, start + end)?;
+                pos = end;
             }
-            visit(start + pos, start + end)?;
-            pos = end;
+            start += pos;
+            if pos == 0 {
+                let end = end(text, start);
+                visit(start, end)?;
+                start = end;
+            }
         }
-        start += pos;
-        if pos == 0 {
-            let end = end(text, start);
-            visit(start, end)?;
-            start = end;
-        }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// One text, cut piece by piece.
