@@ -30,6 +30,14 @@ class Case:
     passes: int = WARM
     quick: bool = False  # part of --quick
     keeps_cache: bool = False  # what a library has cached on disk is there from the run before
+    beside: str = ""  # a row of `BESIDE`
+
+
+BESIDE: dict[str, dict[str, object]] = {
+    "subword, 1 thread": {"threads": 1},
+    "subword, arrays": {"task": "arrays"},
+}
+"""Another way of ours that is measured in the same rounds, as if it were a library: how it differs from the case."""
 
 
 QUICK = ("english", "code", "chinese")
@@ -42,15 +50,11 @@ CASES: list[Case] = [
     *(Case(f"hostile/{name}", f"hostile/{name}", 1, quick=name in ("letter", "random")) for name in HOSTILE),
     Case("call/encode_ordinary", "lines", 1, task="call", call="encode_ordinary", quick=True),
     Case("call/encode", "lines", 1, task="call", call="encode", quick=True),
-    Case("output/numpy/english", "english", 20),
-    Case("output/list/english", "english", 20, task="lists", quick=True),
-    Case("output/count/english", "english", 20, task="counts", quick=True),
-    *(
-        Case(f"batch/{threads}-thread/{kind}", kind, 20, threads=threads, quick=kind == "english")
-        for kind in ("english", "code")
-        for threads in (1, 2)
-    ),
-    Case("batch/2-thread-lists/english", "english", 20, task="lists", threads=2),
+    Case("lists/english", "english", 20, task="lists", quick=True),
+    Case("lists/2-threads/english", "english", 20, task="lists", threads=2),
+    Case("counts/english", "english", 20, task="counts", quick=True, beside="subword, arrays"),
+    Case("2-threads/english", "english", 20, threads=2, quick=True, beside="subword, 1 thread"),
+    Case("2-threads/code", "code", 20, threads=2, beside="subword, 1 thread"),
     Case("files/english", "english", 20, task="files", threads=2),
     Case("decode/single", "lines", 1, task="decode", call="decode", quick=True),
     Case("decode/batch", "english", 20, task="decode", call="decode_batch", quick=True),
@@ -85,7 +89,7 @@ class Bar:
     """What one measure of the cases that `cases` matches is compared with.
 
     `against` is `best` (the fastest other library), `original` (the fastest other that reads the published file), the
-    name of a library, the name of another case (ours), or nothing. The ratio is their time over ours: `bar` and `aim`
+    name of a library, a row of `BESIDE`, or nothing. The ratio is their time over ours: `bar` and `aim`
     are what it is to be at least. `most` and `aim_most` are what our own figure is to be at most: seconds, seconds a
     call where calls are measured, bytes a word for `slope`.
     """
@@ -115,15 +119,12 @@ BARS: list[Bar] = [
     Bar("hostile: Chinese without punctuation", "hostile/chinese", "cold", "quicktok", 1, 2),
     Bar("hostile: random letters", "hostile/random", "cold", "best", 3, 10),
     Bar("one short line, to a list", "call/*", "warm", "best", 1, aim_most=0.7e-6),
-    Bar("Python lists, batch, one thread", "output/list/english", "warm", "best", 1.2, 2),
-    Bar("Python lists, batch, two threads", "batch/2-thread-lists/*", "warm", "best", 1.2, 2),
-    Bar("two threads over one, warm", "batch/2-thread/english", "warm", "batch/1-thread/english", 1.8, 1.95),
-    Bar("two threads over one, warm", "batch/2-thread/code", "warm", "batch/1-thread/code", 1.8, 1.95),
-    Bar("two threads over one, cold", "batch/2-thread/english", "cold", "batch/1-thread/english", 1.8, 1.95),
-    Bar("two threads over one, cold", "batch/2-thread/code", "cold", "batch/1-thread/code", 1.8, 1.95),
+    Bar("Python lists, batch", "lists/*", "warm", "best", 1.2, 2),
+    Bar("two threads over one, cold", "2-threads/*", "cold", "subword, 1 thread", 1.8, 1.95),
+    Bar("two threads over one, warm", "2-threads/*", "warm", "subword, 1 thread", 1.8, 1.95),
     Bar("loading o200k from `.tiktoken`", "load/o200k", "load", "original", 1),
     Bar("loading o200k again, from our compiled cache", "load-again/o200k", "load", "", most=0.030, aim_most=0.010),
-    Bar("count only, over encode to numpy", "output/count/english", "warm", "output/numpy/english", 1, 1.3),
+    Bar("count only, over encode to numpy", "counts/english", "warm", "subword, arrays", 1, 1.3),
     Bar("decode, batch", "decode/batch", "warm", "best", 2, 4),
     Bar("memory over the second half of 5 million new words", "memory/words", "slope", "", most=1.0),
 ]

@@ -1,6 +1,7 @@
 """One class a library: how it is loaded and called, in the fastest way that is public. Imported only in a worker.
 
-A method that a class does not have is something that its library cannot do. `CannotError` says why, where that needs saying.
+A method that a class does not have is something that its library cannot do. `CannotError` says why, where that needs
+saying.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Library:
                 texts.append(file.read())
         return self.arrays(texts, threads)
 
-    def ids_to_decode(self, ids: Any) -> Any:
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
         """The ids of a text, of which a NumPy array is given, in the form that is decoded fastest."""
         return ids.tolist()
 
@@ -101,6 +102,9 @@ class Subword(Library):
 
     def counts(self, texts: Texts, threads: int) -> Iterable[int]:
         return self.tok.count_batch(texts, threads=threads, disallowed_special=())
+
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
+        return ids.tolist() if single else ids
 
     def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
         return self.tok.decode_batch(batch, threads=threads)
@@ -154,7 +158,7 @@ class Gigatoken(Library):
     def files(self, paths: list[str], threads: int) -> Any:
         return self.tok.encode_files(paths, parallel=threads != 1)
 
-    def ids_to_decode(self, ids: Any) -> Any:
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
         return ids
 
     def decode(self, ids: Any) -> str:

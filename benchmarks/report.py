@@ -43,10 +43,12 @@ TABLES = [
     Table("hostile/", "warm", "1 MB without a break, again and again"),
     Table("call/", "cold", "One call a short line, each line once"),
     Table("call/", "warm", "One call a short line, again and again"),
-    Table("output/", "cold", "Arrays, lists, counts: once"),
-    Table("output/", "warm", "Arrays, lists, counts: again and again"),
-    Table("batch/", "cold", "One thread and two: once"),
-    Table("batch/", "warm", "One thread and two: again and again"),
+    Table("lists/", "cold", "Python lists: once"),
+    Table("lists/", "warm", "Python lists: again and again"),
+    Table("counts/", "cold", "Counts only: once"),
+    Table("counts/", "warm", "Counts only: again and again"),
+    Table("2-threads/", "cold", "Two threads: once"),
+    Table("2-threads/", "warm", "Two threads: again and again"),
     Table("files/", "cold", "Files in, ids out, two threads: once"),
     Table("files/", "warm", "Files in, ids out, two threads: again and again"),
     Table("decode/", "cold", "Decoding: once"),
@@ -68,9 +70,9 @@ SUMMARY = [
     ),
     ("call/encode_ordinary", "warm", "one call, short line, `encode_ordinary`"),
     ("call/encode", "warm", "one call, short line, `encode`"),
-    ("output/list/english", "warm", "English, to Python lists"),
-    ("output/count/english", "warm", "English, count only"),
-    ("batch/2-thread/english", "cold", "English, two threads, once"),
+    ("lists/english", "warm", "English, to Python lists"),
+    ("counts/english", "warm", "English, count only"),
+    ("2-threads/english", "cold", "English, two threads, once"),
     ("files/english", "cold", "English, files in, ids out, two threads"),
     ("decode/batch", "warm", "English, decoding"),
     ("load/o200k", "load", "loading o200k"),
@@ -101,6 +103,7 @@ def summary(results: Results) -> str:
     cases = {case["name"]: case for case in results["cases"]}
     rows = [(cases[name], measure, label) for name, measure, label in SUMMARY if name in cases]
     peers = peers_of([case for case, _, _ in rows], [measure for _, measure, _ in rows])
+    peers = [name for name in peers if not is_ours(name)]
     table = [["o200k", "subword", *(f"× {peer}" for peer in peers)]]
     table += [[label, *compared(case, peers, measure)] for case, measure, label in rows]
     chart = "![How many times as fast as each other library](benchmarks/chart.svg)"
@@ -132,12 +135,11 @@ def between_markers(text: str, content: str) -> str:
 
 def bars_table(cases: list[Case]) -> str:
     """Each bar with what was measured: a row a case."""
-    by_name = {case["name"]: case for case in cases}
     rows = [["what", "case", "measured", "bar", "aim", "reached"]]
     for bar in BARS:
-        for name, case in by_name.items():
-            if bar.matches(name):
-                rows.append([bar.what, f"`{name}`", *judged(bar, case, by_name)])
+        for case in cases:
+            if bar.matches(case["name"]):
+                rows.append([bar.what, f"`{case['name']}`", *judged(bar, case)])
     if len(rows) == 1:
         return "None of the cases measured has a bar."
     note = (
@@ -147,14 +149,14 @@ def bars_table(cases: list[Case]) -> str:
     return aligned(rows, numbers=()) + "\n\n" + note
 
 
-def judged(bar: Bar, case: Case, cases: dict[str, Case]) -> list[str]:
+def judged(bar: Bar, case: Case) -> list[str]:
     """What was measured, the bar, the aim, and how far it was reached."""
     ours = case["libraries"].get("subword", {}).get(bar.measure)
     goals = [goal(case, bar.measure, bar.bar, bar.most), goal(case, bar.measure, bar.aim, bar.aim_most)]
     if ours is None:
         return ["–", *goals, "not measured"]
     per = amount(case, bar.measure)
-    other, seconds = opponent(bar, case, cases)
+    other, seconds = opponent(bar, case)
     times = seconds / ours if seconds is not None else None
     if bar.against and times is None:
         return [figure(case, bar.measure, ours), *goals, "nothing to compare with"]
@@ -175,15 +177,14 @@ def judged(bar: Bar, case: Case, cases: dict[str, Case]) -> list[str]:
     return [measured, *goals, verdict]
 
 
-def opponent(bar: Bar, case: Case, cases: dict[str, Case]) -> tuple[str, float | None]:
+def opponent(bar: Bar, case: Case) -> tuple[str, float | None]:
     """Who ours is compared with, and what that took."""
-    if "/" in bar.against:
-        other = cases.get(bar.against, {}).get("libraries", {}).get("subword", {})
-        return f"`{bar.against}`", other.get(bar.measure)
-    rows = {name: row for name, row in case["libraries"].items() if name != "subword" and bar.measure in row}
-    if bar.against == "original":
-        rows = {name: row for name, row in rows.items() if row["reads_original"]}
-    elif bar.against != "best":
+    rows = {name: row for name, row in case["libraries"].items() if bar.measure in row}
+    if bar.against in ("best", "original"):
+        rows = {name: row for name, row in rows.items() if not is_ours(name)}
+        if bar.against == "original":
+            rows = {name: row for name, row in rows.items() if row["reads_original"]}
+    else:
         rows = {name: row for name, row in rows.items() if name == bar.against}
     if not rows:
         return bar.against, None
@@ -357,6 +358,11 @@ def amount(case: Case, measure: str) -> int:
 def rounded(times: float) -> str:
     decimals = 0 if times >= 20 else 1 if times >= 2 else 2 if times >= 0.1 else 3
     return f"{times:.{decimals}f}"
+
+
+def is_ours(name: str) -> bool:
+    """Also of another way of ours, measured beside: `subword, 1 thread`."""
+    return name.split(",")[0] == "subword"
 
 
 def names_of(cases: list[Case]) -> list[str]:

@@ -32,7 +32,7 @@ import chart
 import report
 import texts
 import vocabularies
-from cases import CASES, Case, own
+from cases import BESIDE, CASES, Case, own
 from libraries import ENCODERS, LIBRARIES, PACKAGES, TRAINERS
 
 HERE = Path(__file__).parent
@@ -147,20 +147,24 @@ class Bench:
         rehearsed = self.checked[key]
         authority = "tiktoken" if vocabulary["original"] == "ranks" else "tokenizers"
         outcome, agreed = agree(rehearsed, case.task, authority)
+        jobs = {name: job | {"library": name} for name in outcome}
+        if case.beside and "subword" in outcome:
+            outcome[case.beside] = {}
+            jobs[case.beside] = jobs["subword"] | BESIDE[case.beside]
         result["libraries"] = outcome
 
-        seconds = {name: time_of(rehearsed[name]) for name, row in outcome.items() if not row}
-        slow = {name for name in seconds if seconds[name] > SLOW * min(seconds.values())}
-        runs: dict[str, list[Result]] = {name: [] for name in seconds}
+        seconds = {name: time_of(rehearsed[name]) for name, row in outcome.items() if not row and name in rehearsed}
+        slow = {name for name in seconds if seconds[name] > SLOW * min(seconds.values()) and name != "subword"}
+        taking_part = [name for name, row in outcome.items() if not row]
+        runs: dict[str, list[Result]] = {name: [] for name in taking_part}
         for number in range(self.rounds):
-            names = [*seconds] if number % 2 == 0 else [*reversed(seconds)]
-            for name in names:
-                if outcome[name] or (number and name in slow and name != "subword"):
+            for name in taking_part if number % 2 == 0 else reversed(taking_part):
+                if outcome[name] or (number and name in slow):
                     continue
-                run = work(job | {"library": name})
+                run = work(jobs[name])
                 if "fails" in run:
                     outcome[name] |= {"fails": run["fails"]}
-                elif case.task != "train" and run["digest"] != agreed:
+                elif case.task != "train" and run["digest"] != agreed and name != case.beside:
                     outcome[name] |= {"fails": "other ids from one run to the next"}
                 else:
                     runs[name].append(completed(run))
@@ -170,7 +174,7 @@ class Bench:
             if not row.get("fails") and runs.get(name):
                 fields = [field for field in MEASURES if field in runs[name][0]]
                 row |= {field: statistics.median(run[field] for run in runs[name]) for field in fields}
-                row["reads_original"] = LIBRARIES[name].reads_original
+                row["reads_original"] = LIBRARIES[name.split(",")[0]].reads_original
                 row["runs"] = [{k: v for k, v in run.items() if k != "digest"} for run in runs[name]]
         return result
 
@@ -212,8 +216,7 @@ class Bench:
 def agree(rehearsed: dict[str, Result], task: str, authority: str) -> tuple[dict[str, Result], str]:
     """For each library an empty row, or one that says why it does not take part; and the digest that is right.
 
-    The library that published the vocabulary's format is right where it takes part; elsewhere the digest that most have;
-    of two, not ours.
+    The `authority` is right where it takes part; elsewhere the digest that most have; of two, not ours.
     """
     digests = {name: run["digest"] for name, run in rehearsed.items() if "digest" in run}
     counted = Counter(digest for name, digest in digests.items() if name != "subword") + Counter(digests.values())

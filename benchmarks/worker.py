@@ -17,7 +17,7 @@ from typing import Any
 
 from libraries import LIBRARIES, CannotError, Library
 
-PATIENCE = 6.0  # seconds of warm passes after which no further one is begun
+PATIENCE = 3.0  # seconds of warm passes after which no further one is begun
 BATCH = 20_000_000  # characters encoded at once: a larger text is read in several goes, as a program would
 
 Job = dict[str, Any]
@@ -156,14 +156,15 @@ def measure_decode(library: Library, texts: list[str], job: Job) -> dict[str, An
 
     loaded = load(library, job)
     encoded = library.rows(library.arrays(texts, 1))
-    ids = [library.ids_to_decode(np.ascontiguousarray(row, dtype=np.uint32)) for row in encoded]
+    single = job["call"] == "decode"
+    ids = [library.ids_to_decode(np.ascontiguousarray(row, dtype=np.uint32), single) for row in encoded]
 
     def hash_texts(state: Any, decoded: Iterable[str]) -> None:
         for text in decoded:
             state.update(len(text).to_bytes(8, "little") + text.encode())
 
     decode = library.decode
-    if job["call"] == "decode":
+    if single:
         return loaded | passes(lambda batch: [decode(row) for row in batch], [ids], hash_texts, job)
     return loaded | passes(lambda batch: library.decode_batch(batch, job["threads"]), [ids], hash_texts, job)
 
