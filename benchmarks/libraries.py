@@ -26,7 +26,10 @@ class Library:
     reads_original = True  # whether it reads a published file; the others carry vocabularies in a form of their own
 
     def imports(self) -> None:
-        """Import all that the calls below need, so that no import is counted as loading or as encoding."""
+        """Import the library, and NumPy where it gives arrays."""
+
+    def imports_lazily(self) -> None:
+        """Import what the library would import in its first call, which is part of its first pass otherwise."""
 
     def load(self, vocabulary: Vocabulary) -> None:
         """Read a vocabulary from its file."""
@@ -124,8 +127,11 @@ class Subword(Library):
 
 class Gigatoken(Library):
     def imports(self) -> None:
-        import awkward  # noqa: F401  # which gigatoken would import in its first batch
         import gigatoken  # noqa: F401
+        import numpy  # noqa: F401
+
+    def imports_lazily(self) -> None:
+        import awkward  # noqa: F401
 
     def load(self, vocabulary: Vocabulary) -> None:
         import gigatoken
@@ -182,7 +188,7 @@ class Quicktok(Library):
     reads_original = False
 
     def imports(self) -> None:
-        import numpy  # noqa: F401  # which quicktok would import for its first array
+        import numpy  # noqa: F401
         import quicktok  # noqa: F401
 
     def load(self, vocabulary: Vocabulary) -> None:
@@ -271,7 +277,7 @@ class Tokie(Library):
     """Its number of threads is an environment variable, too."""
 
     def imports(self) -> None:
-        import numpy  # noqa: F401  # for encode_files
+        import numpy  # noqa: F401
         import tokie  # noqa: F401
 
     def load(self, vocabulary: Vocabulary) -> None:

@@ -103,7 +103,7 @@ def summary(results: Results) -> str:
     cases = {case["name"]: case for case in results["cases"]}
     rows = [(cases[name], measure, label) for name, measure, label in SUMMARY if name in cases]
     peers = peers_of([case for case, _, _ in rows], [measure for _, measure, _ in rows])
-    peers = [name for name in peers if not is_ours(name)]
+    peers = [name for name in peers if is_other(name)]
     table = [["o200k", "subword", *(f"× {peer}" for peer in peers)]]
     table += [[label, *compared(case, peers, measure)] for case, measure, label in rows]
     chart = "![How many times as fast as each other library](benchmarks/chart.svg)"
@@ -181,7 +181,7 @@ def opponent(bar: Bar, case: Case) -> tuple[str, float | None]:
     """Who ours is compared with, and what that took."""
     rows = {name: row for name, row in case["libraries"].items() if bar.measure in row}
     if bar.against in ("best", "original"):
-        rows = {name: row for name, row in rows.items() if not is_ours(name)}
+        rows = {name: row for name, row in rows.items() if is_other(name)}
         if bar.against == "original":
             rows = {name: row for name, row in rows.items() if row["reads_original"]}
     else:
@@ -243,7 +243,7 @@ def import_times(cases: list[Case]) -> str:
                 times[name] = min(row["import"], times.get(name, row["import"]))
     listed = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in times.items())
     return (
-        f"Importing, with all that is needed later, is not counted as loading: {listed}. quicktok and bpe-openai carry "
+        f"Importing is not counted as loading: {listed}. quicktok and bpe-openai carry "
         "the vocabularies in a form of their own, and read no published file."
     )
 
@@ -266,11 +266,11 @@ def memory_table(cases: list[Case]) -> str:
         note += "the same ids."
         parts.append("## Memory, over five million words that never repeat\n\n" + aligned(rows) + "\n\n" + note)
     peaks = [case for case in cases if case["name"].startswith("cold/20") and case["libraries"]]
-    names = [name for name in names_of(peaks) if any("peak_mb" in case["libraries"][name] for case in peaks)]
+    names = [name for name in names_of(peaks) if any("peak_mb" in case["libraries"].get(name, {}) for case in peaks)]
     if peaks:
         rows = [["case", *names]]
         for case in peaks:
-            row = [case["libraries"][name] for name in names]
+            row = [case["libraries"].get(name, {}) for name in names]
             rows.append([case["name"], *(f"{of['peak_mb']:.0f}" if "peak_mb" in of else "–" for of in row)])
         note = "Of the whole process, Python, the text and what comes out included."
         parts.append("## Peak memory, MB\n\n" + aligned(rows) + "\n\n" + note)
@@ -360,9 +360,9 @@ def rounded(times: float) -> str:
     return f"{times:.{decimals}f}"
 
 
-def is_ours(name: str) -> bool:
-    """Also of another way of ours, measured beside: `subword, 1 thread`."""
-    return name.split(",")[0] == "subword"
+def is_other(name: str) -> bool:
+    """Whether it is another library, and not one in another way, as `subword, 1 thread` is."""
+    return name != "subword" and "," not in name
 
 
 def names_of(cases: list[Case]) -> list[str]:

@@ -398,7 +398,7 @@ def pool_of(kind: Kind, name: str, enough: int, data: Path | None) -> tuple[list
     pool: list[str] = []
     sources = []
     wanted = (
-        ("data folder", lambda: data_lines(kind, data)),
+        ("data folder" if name in KINDS or kind is MIXED else "the file given", lambda: data_lines(kind, data)),
         ("made" if name == "numbers" else "this machine", kind.found),
         ("made", lambda: made_words(kind.letters) if not pool else iter(())),
     )
