@@ -61,23 +61,23 @@ TABLES = [
 
 SUMMARY = [
     ("cold/1MB/english", "loaded", "English, 1 MB, once, with loading"),
-    *((f"cold/20MB/{kind}", "cold", f"{kind}, 20 MB, once") for kind in KINDS),
+    *((f"cold/20MB/{kind}", "cold", f"{kind.capitalize()}, 20 MB, once") for kind in KINDS),
     ("cold/200MB/mixed", "cold", "200 MB, once"),
-    *((f"warm/{kind}", "warm", f"{kind}, 20 MB, again") for kind in ("english", "code", "chinese")),
+    *((f"warm/{kind}", "warm", f"{kind.capitalize()}, 20 MB, again") for kind in ("english", "code", "chinese")),
     *(
         (f"hostile/{name}", "cold", f"1 MB unbroken: {name}")
         for name in ("letter", "spaces", "random", "chinese", "marks")
     ),
-    ("call/encode_ordinary", "warm", "one call, short line, `encode_ordinary`"),
-    ("call/encode", "warm", "one call, short line, `encode`"),
+    ("call/encode_ordinary", "warm", "One call, short line, `encode_ordinary`"),
+    ("call/encode", "warm", "One call, short line, `encode`"),
     ("lists/english", "warm", "English, to Python lists"),
     ("counts/english", "warm", "English, count only"),
     ("2-threads/english", "cold", "English, two threads, once"),
     ("files/english", "cold", "English, files in, ids out, two threads"),
     ("decode/batch", "warm", "English, decoding"),
-    ("load/o200k", "load", "loading o200k"),
-    ("train/cl100k", "cold", "training to 32,000, `cl100k` split"),
-    ("train/gpt2", "cold", "training to 32,000, `gpt2` split"),
+    ("load/o200k", "load", "Loading o200k"),
+    ("train/cl100k", "cold", "Training to 32,000, `cl100k` split"),
+    ("train/gpt2", "cold", "Training to 32,000, `gpt2` split"),
 ]
 
 
@@ -119,6 +119,8 @@ def line(case: Case) -> str:
     peers = [name for name, row in case["libraries"].items() if name != "subword" and "cannot" not in row]
     for measure in measures:
         ours, *theirs = compared(case, peers, measure)
+        if measure == "slope":  # no ratio: zero is best
+            theirs = [f"{case['libraries'][name].get('slope', 0):.2f}" for name in peers]
         ratios = "".join(f"  × {name} {cell}" for name, cell in zip(peers, theirs, strict=True))
         parts.append(f"\n    {measure}: {ours}{ratios}")
     return "".join(parts)

@@ -379,7 +379,7 @@ def documents_of(name: str, limit: int, data: Path | None) -> tuple[list[str], i
     if name == "lines":
         return short_lines(data)
     kind = {**KINDS, "mixed": MIXED}.get(name) or Kind((name,))
-    pool, source = pool_of(kind, name, max(limit, 10 * MB), data)
+    pool, source = pool_of(kind, name, max(limit, (100 if kind is MIXED else 10) * MB), data)
     found = size(pool)
     random.Random(SEED).shuffle(pool)
     taken, left = [], limit
