@@ -245,8 +245,8 @@ def import_times(cases: list[Case]) -> str:
                 times[name] = min(row["import"], times.get(name, row["import"]))
     listed = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in times.items())
     return (
-        f"Importing is not counted as loading: {listed}. quicktok and bpe-openai carry "
-        "the vocabularies in a form of their own, and read no published file."
+        f"Importing is not counted as loading: {listed}. But bpe-openai reads its vocabularies while it is imported. "
+        "It and quicktok carry them in a form of their own, and read no published file."
     )
 
 
