@@ -243,7 +243,7 @@ def import_times(cases: list[Case]) -> str:
         for name, row in case["libraries"].items():
             if "import" in row:
                 times[name] = min(row["import"], times.get(name, row["import"]))
-    listed = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in times.items())
+    listed = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in times.items() if seconds >= 1e-3)
     return (
         f"Importing is not counted as loading: {listed}. But bpe-openai reads its vocabularies while it is imported. "
         "It and quicktok carry them in a form of their own, and read no published file."
