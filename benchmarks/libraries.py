@@ -1,62 +1,118 @@
-"""One class a library: how it is loaded from a rank file, how it encodes, how it trains. Imported only in a worker."""
+"""One class a library: how it is loaded and called, in the fastest way that is public. Imported only in a worker.
+
+A method that a class does not have is something that its library cannot do. `CannotError` says why, where that needs
+saying.
+"""
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
+Vocabulary = dict[str, Any]  # what vocabularies.prepare gives
+Texts = list[str]
+Ids = list[int]
 
-Ids = npt.NDArray[np.uint32]
+
+class CannotError(Exception):
+    """The library has no way to do this. The message says why."""
 
 
-class Library(Protocol):
+class Library:
     """A library under test."""
 
-    def load(self, job: dict[str, Any]) -> None:
-        """Build an encoder from the files that the job names."""
+    reads_original = True  # whether it reads a published file; the others carry vocabularies in a form of their own
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
-        """The ids of many texts, in the fastest public way, whatever it returns."""
+    def imports(self) -> None:
+        """Import the library, and NumPy where it gives arrays."""
 
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        """What `encode_many` returned, as an array a text."""
+    def imports_lazily(self) -> None:
+        """Import what the library would import in its first call, which is part of its first pass otherwise."""
 
-    def encode_one(self, text: str) -> Any:
-        """The ids of one text as a list, or what the library gives in its place; special-looking text is just text."""
+    def load(self, vocabulary: Vocabulary) -> None:
+        """Read a vocabulary from its file."""
+        raise CannotError("encodes with no vocabulary that is measured here")
 
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        """The ids of many texts, as arrays where the library has them, and in what it gives where it has none."""
+        raise CannotError("has no such call")
+
+    def rows(self, encoded: Any) -> Iterable[Any]:
+        """What `arrays` or `files` gave, as something a text that NumPy reads."""
+        return encoded  # type: ignore[no-any-return]
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        """The ids of many texts as Python lists."""
+        raise CannotError("has no such call")
+
+    def counts(self, texts: Texts, threads: int) -> Iterable[int]:
+        """How many tokens each of many texts takes, without making the ids."""
+        raise CannotError("has no call that only counts")
+
+    def encode_ordinary(self, text: str) -> Ids:
+        """The ids of one text as a list; what looks like a special token is just text."""
+        raise CannotError("has no such call")
+
+    def encode(self, text: str) -> Ids:
+        """The ids of one text as a list, special tokens looked for."""
+        raise CannotError("has no such call")
+
+    def files(self, paths: list[str], threads: int) -> Any:
+        """Files in, ids out."""
+        texts = []
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                texts.append(file.read())
+        return self.arrays(texts, threads)
+
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
+        """The ids of a text, of which a NumPy array is given, in the form that is decoded fastest."""
+        return ids.tolist()
+
+    def decode(self, ids: Any) -> str:
+        raise CannotError("has no such call")
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        return [self.decode(ids) for ids in batch]
+
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
         """The tokens learned, in the order in which they were, without the 256 bytes."""
+        raise CannotError("trains no such vocabulary")
 
 
-def read_ranks(path: str) -> dict[bytes, int]:
-    """A rank file: a token in base64 and its rank on each line."""
-    rows = (line.split() for line in Path(path).read_bytes().splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in rows}
+class Subword(Library):
+    def imports(self) -> None:
+        import subword  # noqa: F401
 
-
-class Subword:
-    def load(self, job: dict[str, Any]) -> None:
+    def load(self, vocabulary: Vocabulary) -> None:
         import subword
-        from subword.spec import BPE, Split, Vocab
 
-        model = BPE(Vocab.of(read_ranks(job["ranks"]).items()), priority="rank")
-        self.tok = subword.Tokenizer(subword.Spec(stages=(Split(job["pattern"]),), model=model))
+        if vocabulary["name"] == "trained":
+            self.tok = subword.load(vocabulary["ranks"], pattern=vocabulary["pattern"], special_tokens={})
+        else:
+            self.tok = subword.load(vocabulary[vocabulary["original"]])
+        self.encode_ordinary = self.tok.encode_ordinary  # type: ignore[method-assign]
+        self.encode = self.tok.encode  # type: ignore[method-assign]
+        self.decode = self.tok.decode  # type: ignore[method-assign]
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
-        return self.tok.encode_batch_to_numpy(texts, threads=threads)
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.tok.encode_batch_to_numpy(texts, threads=threads, disallowed_special=())
 
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        return (encoded[i] for i in range(len(encoded)))
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        return self.tok.encode_batch(texts, threads=threads, disallowed_special=())
 
-    def encode_one(self, text: str) -> Any:
-        return self.tok.encode_ordinary(text)
+    def counts(self, texts: Texts, threads: int) -> Iterable[int]:
+        return self.tok.count_batch(texts, threads=threads, disallowed_special=())
 
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
+        return ids.tolist() if single else ids
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        return self.tok.decode_batch(batch, threads=threads)
+
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
         import subword
 
         tok = subword.train(
@@ -69,50 +125,299 @@ class Subword:
         return [tok.token_bytes(id) for id in range(256, tok.n_vocab)]
 
 
-class Tiktoken:
-    def load(self, job: dict[str, Any]) -> None:
-        import tiktoken
+class Gigatoken(Library):
+    def imports(self) -> None:
+        import gigatoken  # noqa: F401
+        import numpy  # noqa: F401
 
-        self.enc = tiktoken.Encoding(
-            "benchmark", pat_str=job["regex"], mergeable_ranks=read_ranks(job["ranks"]), special_tokens={}
-        )
+    def imports_lazily(self) -> None:
+        import awkward  # noqa: F401
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
+    def load(self, vocabulary: Vocabulary) -> None:
+        import gigatoken
+
+        if vocabulary["original"] == "json":
+            self.tok = gigatoken.Tokenizer(vocabulary["json"])
+        else:
+            self.tok = gigatoken.Tokenizer.from_tiktoken(
+                vocabulary["ranks"], vocabulary["pattern"], vocabulary["special_tokens"]
+            )
+        self.backend = self.tok.backend  # saves it two Python calls
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.backend.encode_batch(texts, parallel=threads != 1)
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        found: list[Ids] = self.backend.encode_batch_list(texts, parallel=threads != 1)
+        return found
+
+    def encode_ordinary(self, text: str) -> Ids:
+        ids: Ids = self.backend.encode(text).tolist()
+        return ids
+
+    def encode(self, text: str) -> Ids:
+        if not hasattr(self, "compat"):
+            self.compat = self.tok.as_tiktoken()
+        ids: Ids = self.compat.encode(text)
+        return ids
+
+    def files(self, paths: list[str], threads: int) -> Any:
+        return self.tok.encode_files(paths, parallel=threads != 1)
+
+    def ids_to_decode(self, ids: Any, single: bool) -> Any:
+        return ids
+
+    def decode(self, ids: Any) -> str:
+        data: bytes = self.backend.decode(ids)
+        return data.decode()
+
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
+        import gigatoken
+
+        if job["pattern"] != "gpt2":
+            raise CannotError("trains with GPT-2's split only")
+        separator = b"\x00\x00"
+        data = separator.join(text.encode() for text in texts)
+        _, merges = gigatoken.train_bpe(data, job["vocab_size"], [], separator=separator)
+        return [left + right for left, right in merges]
+
+
+class Quicktok(Library):
+    """It carries its vocabularies. Others are imported into a form of its own, which `vocabularies.trained` does."""
+
+    reads_original = False
+
+    def imports(self) -> None:
+        import numpy  # noqa: F401
+        import quicktok  # noqa: F401
+
+    def load(self, vocabulary: Vocabulary) -> None:
+        import quicktok
+
+        if vocabulary["pattern"] == "gpt2":
+            raise CannotError("refuses GPT-2's split pattern")
+        folder = os.path.dirname(vocabulary["json"]) if vocabulary["name"] == "trained" else ""
+        self.tok = quicktok.get_encoding(vocabulary["name"], folder)
+        self.encode_ordinary = self.tok.encode_ordinary  # type: ignore[method-assign]
+        self.encode = self.tok.encode  # type: ignore[method-assign]
+        self.decode = self.tok.decode  # type: ignore[method-assign]
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.tok.encode_batch(texts, threads)
+
+    def rows(self, encoded: Any) -> Iterable[Any]:
+        tokens, offsets = encoded
+        return (tokens[start:end] for start, end in pairwise(offsets.tolist()))
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        if threads == 1:
+            return [self.tok.encode_ordinary(text) for text in texts]
+        return [row.tolist() for row in self.rows(self.tok.encode_batch(texts, threads))]
+
+    def counts(self, texts: Texts, threads: int) -> Iterable[int]:
+        if threads == 1:
+            return [self.tok.count(text) for text in texts]
+        import quicktok
+
+        counted: Iterable[int] = quicktok.count_batch(self.tok, texts, threads)
+        return counted
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        texts: list[str] = self.tok.decode_batch(batch)
+        return texts
+
+
+class Splintr(Library):
+    """Its number of threads is an environment variable, which the driver sets."""
+
+    PATTERNS: ClassVar = {
+        "gpt2": "GPT2",
+        "cl100k": "CL100K_BASE",
+        "o200k": "O200K_BASE",
+        "llama3": "LLAMA3",
+        "qwen2": "QWEN2",
+    }
+
+    def imports(self) -> None:
+        import numpy  # noqa: F401  # its flat form is bytes, which NumPy makes an array of
+        import splintr  # noqa: F401
+
+    def load(self, vocabulary: Vocabulary) -> None:
+        import splintr
+
+        if vocabulary["original"] == "json":
+            self.tok: Any = splintr.from_json(vocabulary["json"])
+        else:
+            pattern = getattr(splintr, f"{self.PATTERNS[vocabulary['pattern']]}_PATTERN")
+            self.tok = splintr.Tokenizer(vocabulary["ranks"], pattern, vocabulary["special_tokens"])
+        self.encode_ordinary = self.tok.encode_ordinary  # type: ignore[method-assign]
+        self.encode = self.tok.encode  # type: ignore[method-assign]
+        self.decode = self.tok.decode  # type: ignore[method-assign]
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        import numpy as np
+
+        ids, offsets = self.tok.encode_batch_flat(texts)
+        return np.frombuffer(ids, dtype=np.uint32), np.frombuffer(offsets, dtype=np.uint64)
+
+    def rows(self, encoded: Any) -> Iterable[Any]:
+        ids, offsets = encoded
+        return (ids[start:end] for start, end in pairwise(offsets.tolist()))
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        found: list[Ids] = self.tok.encode_batch(texts)
+        return found
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        texts: list[str] = self.tok.decode_batch(batch)
+        return texts
+
+
+class Tokie(Library):
+    """Its number of threads is an environment variable, too."""
+
+    def imports(self) -> None:
+        import numpy  # noqa: F401
+        import tokie  # noqa: F401
+
+    def load(self, vocabulary: Vocabulary) -> None:
+        import tokie
+
+        self.tok = tokie.Tokenizer.from_json(vocabulary["json"])
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.tok.encode_batch(texts, add_special_tokens=False)
+
+    def rows(self, encoded: Any) -> Iterable[Any]:
+        if isinstance(encoded, tuple):  # of encode_files
+            ids, offsets = encoded
+            return (ids[start:end] for start, end in pairwise(offsets.tolist()))
+        return (encoding.ids for encoding in encoded)
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        return [encoding.ids for encoding in self.tok.encode_batch(texts, add_special_tokens=False)]
+
+    def counts(self, texts: Texts, threads: int) -> Iterable[int]:
+        counted: list[int] = self.tok.count_tokens_batch(texts)
+        return counted
+
+    def encode_ordinary(self, text: str) -> Ids:
+        ids: Ids = self.tok.encode(text, add_special_tokens=False).ids
+        return ids
+
+    encode = encode_ordinary  # it has one way
+
+    def files(self, paths: list[str], threads: int) -> Any:
+        return self.tok.encode_files(paths)
+
+    def decode(self, ids: Any) -> str:
+        return self.tok.decode(ids) or ""
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        return [text or "" for text in self.tok.decode_batch(batch)]
+
+
+class BpeOpenai(Library):
+    """It reads its vocabularies while it is imported, so that its import is counted as loading."""
+
+    reads_original = False
+
+    def load(self, vocabulary: Vocabulary) -> None:
+        import bpe_openai
+
+        if vocabulary["name"] not in ("cl100k_base", "o200k_base"):
+            raise CannotError("has only the vocabularies that it carries")
+        self.enc = bpe_openai.get_encoding(vocabulary["name"])
+        self.encode_ordinary = self.enc.encode_ordinary  # type: ignore[method-assign]
+        self.encode = self.enc.encode  # type: ignore[method-assign]
+        self.decode = self.enc.decode  # type: ignore[method-assign]
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.lists(texts, threads)
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
         if threads == 1:
             return [self.enc.encode_ordinary(text) for text in texts]
-        return self.enc.encode_ordinary_batch(texts, num_threads=threads)
-
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        return (np.array(ids, dtype=np.uint32) for ids in encoded)
-
-    def encode_one(self, text: str) -> Any:
-        return self.enc.encode_ordinary(text)
-
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
-        raise NotImplementedError
+        found: list[Ids] = self.enc.encode_ordinary_batch(texts, num_threads=threads)
+        return found
 
 
-class Tokenizers:
-    """Hugging Face tokenizers. Its number of threads is an environment variable, which the driver sets."""
+class Tiktoken(Library):
+    def imports(self) -> None:
+        import tiktoken.load  # noqa: F401
 
-    def load(self, job: dict[str, Any]) -> None:
+    def load(self, vocabulary: Vocabulary) -> None:
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+
+        ranks = load_tiktoken_bpe(vocabulary["ranks"])
+        special_tokens = vocabulary["special_tokens"]
+        self.enc = tiktoken.Encoding(
+            "benchmark", pat_str=vocabulary["regex"], mergeable_ranks=ranks, special_tokens=special_tokens
+        )
+        self.encode_ordinary = self.enc.encode_ordinary  # type: ignore[method-assign]
+        self.encode = self.enc.encode  # type: ignore[method-assign]
+        self.decode = self.enc.decode  # type: ignore[method-assign]
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.lists(texts, threads)  # its encode_to_numpy looks for special tokens, and is no faster
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        if threads == 1:
+            return [self.enc.encode_ordinary(text) for text in texts]
+        found: list[Ids] = self.enc.encode_ordinary_batch(texts, num_threads=threads)
+        return found
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        if threads == 1:
+            return [self.enc.decode(ids) for ids in batch]
+        texts: list[str] = self.enc.decode_batch(batch, num_threads=threads)
+        return texts
+
+
+class Tokenizers(Library):
+    """Hugging Face tokenizers. Its number of threads is an environment variable, too."""
+
+    def imports(self) -> None:
+        import tokenizers  # noqa: F401
+
+    def load(self, vocabulary: Vocabulary) -> None:
         import tokenizers
 
-        self.tok = tokenizers.Tokenizer.from_file(job["tokenizer_json"])
+        self.tok = tokenizers.Tokenizer.from_file(vocabulary["json"])
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
+    def arrays(self, texts: Texts, threads: int) -> Any:
         return self.tok.encode_batch_fast(texts, add_special_tokens=False)
 
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        return (np.array(encoding.ids, dtype=np.uint32) for encoding in encoded)
+    def rows(self, encoded: Any) -> Iterable[Any]:
+        return (encoding.ids for encoding in encoded)
 
-    def encode_one(self, text: str) -> Any:
-        return self.tok.encode(text, add_special_tokens=False).ids
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        return [encoding.ids for encoding in self.tok.encode_batch_fast(texts, add_special_tokens=False)]
 
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
-        tok = byte_level(job["plain"])
-        from tokenizers import pre_tokenizers, trainers
+    def encode_ordinary(self, text: str) -> Ids:
+        ids: Ids = self.tok.encode(text, add_special_tokens=False).ids
+        return ids
 
+    encode = encode_ordinary  # it has one way
+
+    def decode(self, ids: Any) -> str:
+        text: str = self.tok.decode(ids, skip_special_tokens=False)
+        return text
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        texts: list[str] = self.tok.decode_batch(batch, skip_special_tokens=False)
+        return texts
+
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
+        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+        tok = Tokenizer(models.BPE())
+        steps = [
+            pre_tokenizers.Split(Regex(job["plain"]), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+        tok.pre_tokenizer = pre_tokenizers.Sequence(steps)
         trainer = trainers.BpeTrainer(
             vocab_size=job["vocab_size"],
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -125,62 +430,52 @@ class Tokenizers:
         return [bytes(bytes_of[char] for char in token) for _, token in by_id[256:]]
 
 
-class Gigatoken:
-    def load(self, job: dict[str, Any]) -> None:
-        import gigatoken
+class Kitoken(Library):
+    def imports(self) -> None:
+        import kitoken  # noqa: F401
 
-        self.tok = gigatoken.Tokenizer.from_tiktoken(job["ranks"], pretokenizer=job["pattern"], special_tokens={})
+    def load(self, vocabulary: Vocabulary) -> None:
+        from kitoken import Kitoken as Library
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
-        return self.tok.encode_batch(texts, parallel=threads != 1)
+        if vocabulary["original"] == "json" or vocabulary["name"] == "trained":  # it knows rank files by their length
+            self.tok = Library.from_tokenizers_file(vocabulary["json"])
+        else:
+            self.tok = Library.from_tiktoken_file(vocabulary["ranks"])
+        self.encode_ordinary = self.tok.encode  # type: ignore[method-assign]
 
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        return (np.asarray(ids, dtype=np.uint32) for ids in encoded)
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.lists(texts, threads)
 
-    def encode_one(self, text: str) -> Any:
-        return self.tok.encode(text)  # an array: it gives no list for one text
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        found: list[Ids] = self.tok.encode_all(texts)
+        return found
 
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
-        import gigatoken
+    def encode(self, text: str) -> Ids:
+        ids: Ids = self.tok.encode(text, True)
+        return ids
 
-        separator = b"\x00\x00"
-        _, merges = gigatoken.train_bpe(
-            separator.join(text.encode() for text in texts), job["vocab_size"], [], separator=separator
-        )
-        return [left + right for left, right in merges]
+    def decode(self, ids: Any) -> str:
+        data: bytes = self.tok.decode(ids, True)
+        return data.decode()
+
+    def decode_batch(self, batch: list[Any], threads: int) -> list[str]:
+        return [data.decode() for data in self.tok.decode_all(batch, True)]
 
 
-class Rustbpe:
-    def load(self, job: dict[str, Any]) -> None:
-        raise NotImplementedError
+class Sentencepiece(Library):
+    def load(self, vocabulary: Vocabulary) -> None:
+        raise CannotError("has no byte-level BPE with a split pattern, so none of these vocabularies")
 
-    def encode_many(self, texts: list[str], threads: int) -> Any:
-        raise NotImplementedError
 
-    def arrays(self, encoded: Any) -> Iterable[Ids]:
-        raise NotImplementedError
+class Rustbpe(Library):
+    """A trainer; it has no file of its own to load."""
 
-    def encode_one(self, text: str) -> Any:
-        raise NotImplementedError
-
-    def train(self, texts: list[str], job: dict[str, Any]) -> list[bytes]:
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
         import rustbpe
 
         tok = rustbpe.Tokenizer()
         tok.train_from_iterator(iter(texts), job["vocab_size"], pattern=job["regex"])
         return [bytes(token) for token, rank in sorted(tok.get_mergeable_ranks(), key=lambda row: row[1]) if rank > 255]
-
-
-LIBRARIES: dict[str, type[Library]] = {
-    "subword": Subword,
-    "tiktoken": Tiktoken,
-    "tokenizers": Tokenizers,
-    "gigatoken": Gigatoken,
-    "rustbpe": Rustbpe,
-}
-
-
-# ---- Hugging Face's form of a rank file ----
 
 
 def byte_alphabet() -> list[str]:
@@ -191,42 +486,22 @@ def byte_alphabet() -> list[str]:
     return [chars[byte] for byte in range(256)]
 
 
-def byte_level(plain: str) -> Any:
-    """An empty byte-level BPE tokenizer that splits with a regular expression."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+LIBRARIES: dict[str, type[Library]] = {
+    "subword": Subword,
+    "gigatoken": Gigatoken,
+    "quicktok": Quicktok,
+    "splintr": Splintr,
+    "tokie": Tokie,
+    "bpe-openai": BpeOpenai,
+    "tiktoken": Tiktoken,
+    "tokenizers": Tokenizers,
+    "kitoken": Kitoken,
+    "sentencepiece": Sentencepiece,
+    "rustbpe": Rustbpe,
+}
 
-    tok = Tokenizer(models.BPE())
-    steps = [
-        pre_tokenizers.Split(Regex(plain), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-    ]
-    tok.pre_tokenizer = pre_tokenizers.Sequence(steps)
-    return tok
+TRAINERS = ("subword", "gigatoken", "tokenizers", "rustbpe")
+ENCODERS = tuple(name for name in LIBRARIES if name != "rustbpe")
 
-
-def write_tokenizer_json(ranks_path: str, plain: str, path: Path) -> None:
-    """The same tokenizer as a merge list: each token is made from the two parts that the tokens before it leave."""
-    from tokenizers import models
-
-    ranks = read_ranks(ranks_path)
-    alphabet = byte_alphabet()
-
-    def spell(token: bytes) -> str:
-        return "".join(alphabet[byte] for byte in token)
-
-    merges = []
-    for token, rank in sorted(ranks.items(), key=lambda row: row[1]):
-        parts = [token[i : i + 1] for i in range(len(token))]
-        while len(parts) > 2:
-            best, at = min((ranks.get(parts[i] + parts[i + 1], rank), i) for i in range(len(parts) - 1))
-            if best >= rank:
-                break
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-        if len(parts) == 2:
-            merges.append((spell(parts[0]), spell(parts[1])))
-
-    tok = byte_level(plain)
-    tok.model = models.BPE({spell(token): rank for token, rank in ranks.items()}, merges, ignore_merges=True)
-    partial = path.with_suffix(f".{os.getpid()}")
-    tok.save(str(partial), pretty=False)
-    partial.replace(path)
+PACKAGES = {"quicktok": "quicktok-v1", "splintr": "splintr-rs"}
+"""What a library is called on PyPI, where that is not its name."""

@@ -1,47 +1,48 @@
-"""Measure subword against other libraries: speed and memory, encoding and training.
+"""Measure subword against other libraries.
 
-    python benchmarks/run.py                 everything; writes results/DATE.json, REPORT.md and the table in README.md
-    python benchmarks/run.py --quick         small texts, one round; only prints
-    python benchmarks/run.py --data DIR      also every *.txt in DIR
-    python benchmarks/run.py --render FILE   writes REPORT.md and the table again from a results file
+    python benchmarks/run.py                        everything; writes results/DATE.json and what is made from it
+    python benchmarks/run.py --quick                some cases, some libraries, one round; only prints
+    python benchmarks/run.py --only 'cold/20MB/*'   only these cases; only prints
+    python benchmarks/run.py --libraries subword,gigatoken
+    python benchmarks/run.py --render FILE          writes the report of a results file again
 
-A library takes part in a case only when its ids are equal to the others', which is checked before anything is timed.
-Every measurement is a process of its own; libraries alternate, and what is reported is the median over the rounds.
+A library takes part in a case only when its ids are those that the others agree on, which is checked in a run before
+anything is timed. Every measurement is a process of its own; libraries alternate, and what is reported is the median.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
-import gzip
 import importlib.metadata
-import importlib.resources
 import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import chart
 import report
 import texts
-from libraries import write_tokenizer_json
-
-from subword.patterns import PATTERNS
+import vocabularies
+from cases import BESIDE, CASES, Case, own
+from libraries import ENCODERS, LIBRARIES, PACKAGES, TRAINERS
 
 HERE = Path(__file__).parent
-WORK = HERE.parent / "build" / "benchmarks"
-RANKS = {"cl100k": "cl100k_base", "o200k": "o200k_base"}
-ENCODERS = ("subword", "tiktoken", "tokenizers", "gigatoken")
-TRAINERS = {"cl100k": ("subword", "tokenizers", "rustbpe"), "gpt2": ("subword", "tokenizers", "rustbpe", "gigatoken")}
-PACKAGES = ("numpy", "tiktoken", "tokenizers", "gigatoken", "rustbpe")
 TIMEOUT = 900.0  # seconds for one worker
+SLOW = 8.0  # a library that takes so many times as long as the fastest is measured in one round only
+MEASURES = ("import", "load", "cold", "loaded", "warm", "slope", "peak_mb")
+QUICK_LIBRARIES = ["subword", "gigatoken", "quicktok", "splintr", "tiktoken"]
 
 Job = dict[str, Any]
-Case = dict[str, Any]
+Result = dict[str, Any]
 
 
 def main() -> int:
@@ -49,178 +50,198 @@ def main() -> int:
     if options.render:
         write_report(json.loads(options.render.read_text("utf-8")))
         return 0
-    WORK.mkdir(parents=True, exist_ok=True)
-    cases = [case for case in prepare(options) if options.only.lower() in title(case).lower()]
-    wrong = []
-    for case in cases:
-        print(f"{title(case)} ...", file=sys.stderr, flush=True)
-        run_case(case, options.rounds, options.libraries)
-        if case["libraries"].get("subword", {}).get("fails"):
-            wrong.append(f"{title(case)}: {case['libraries']['subword']['fails']}")
-    results = {
+    bench = Bench(options.libraries, options.rounds, options.data)
+    cases = [case for case in CASES + own(options.own) if wanted(case, options)]
+    if not cases:
+        print(f"no case is called {options.only}; there are:", *(case.name for case in CASES), sep="\n  ")
+        return 2
+    results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "rounds": options.rounds,
+        "partial": partial(options),
         "machine": machine(),
         "versions": versions(),
-        "cases": cases,
+        "cases": [],
     }
-    if options.quick or options.only or set(options.libraries) != {*ENCODERS, "rustbpe"}:
-        print(report.markdown(results))
-    else:
-        path = HERE / "results" / f"{results['date']}.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for number, case in enumerate(cases, 1):
+        print(f"[{number}/{len(cases)}] {case.name}", end="  ", file=sys.stderr, flush=True)
+        result = bench.run(case)
+        results["cases"].append(result)
+        print(report.line(result), file=sys.stderr, flush=True)
+        if options.write:  # so that a run that is broken off leaves what it has
+            save(results)
+    if options.write:
         write_report(results)
-        print(path.relative_to(HERE.parent), "REPORT.md and README.md are written", sep=", ")
-    for line in wrong:
-        print(f"WRONG: {line}", file=sys.stderr)
+    else:
+        print(report.markdown(results))
+    wrong = [case for case in results["cases"] if "fails" in case["libraries"].get("subword", {})]
+    for case in wrong:
+        print(f"WRONG: {case['name']}: subword {case['libraries']['subword']['fails']}", file=sys.stderr)
     return 1 if wrong else 0
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure subword against other libraries.")
-    parser.add_argument("--quick", action="store_true", help="small texts and one round; writes no report")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="also measure on every *.txt of a folder")
+    parser.add_argument("--quick", action="store_true", help="some cases, one round; writes no report")
+    parser.add_argument("--only", default="", metavar="NAMES", help="only cases so called: 'cold/20MB/*,call/*'")
+    parser.add_argument("--libraries", metavar="NAMES", help=f"which take part, of {','.join(LIBRARIES)}")
     parser.add_argument("--rounds", type=int, help="processes per library and case (3; 1 with --quick)")
-    parser.add_argument(
-        "--only", default="", metavar="WORDS", help="only cases with this in their title; writes no report"
-    )
-    parser.add_argument("--libraries", default="subword,tiktoken,tokenizers,gigatoken,rustbpe", help="which take part")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of real text for the cases, by kind")
+    parser.add_argument("--own", default=[], nargs="+", metavar="FILE", help="text files to measure on besides")
+    parser.add_argument("--write", action="store_true", help="write the report, though not everything was measured")
     parser.add_argument("--render", type=Path, metavar="FILE", help="write the report of a results file again")
     options = parser.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 3)
-    options.libraries = options.libraries.split(",")
+    names = options.libraries.split(",") if options.libraries else QUICK_LIBRARIES if options.quick else [*LIBRARIES]
+    if unknown := set(names) - set(LIBRARIES):
+        parser.error(f"no library is called {', '.join(sorted(unknown))}; there are {', '.join(LIBRARIES)}")
+    options.libraries = names
+    options.own = [str(Path(path).resolve()) for path in options.own]
+    options.data = texts.data_folder(options.data)
+    options.write = options.write or not partial(options)
     return options
 
 
-# ---- cases ----
+def partial(options: argparse.Namespace) -> bool:
+    return bool(options.quick or options.only or set(options.libraries) != set(LIBRARIES))
 
 
-def prepare(options: argparse.Namespace) -> list[Case]:
-    """Write the texts, rank files and HF tokenizers to the work folder; return the cases, without results."""
-    limit = texts.MB if options.quick else 8 * texts.MB
-    cores = cores_available()
-    corpora = texts.corpora(limit, options.data)
-    lines = texts.short_lines(2_000 if options.quick else 20_000)
-    hostile = texts.hostile(texts.MB // 10 if options.quick else texts.MB)
-    cases: list[Case] = []
-
-    for name in RANKS:
-        base = encode_job(name)
-        for text, documents in corpora.items():
-            job = base | store(text, documents) | {"task": "many", "threads": 1}
-            cases.append({"kind": "encode", "ranks": name, "text": text, "threads": 1, "job": job})
-            if text in ("English", "Python") and cores > 1:
-                job = job | {"threads": cores}
-                cases.append({"kind": "encode", "ranks": name, "text": text, "threads": cores, "job": job})
-        job = base | store("short lines", lines) | {"task": "one", "threads": 1}
-        cases.append({"kind": "call", "ranks": name, "text": "short lines", "threads": 1, "job": job})
-        for text, documents in hostile.items():
-            job = base | store(text, documents) | {"task": "many", "threads": 1}
-            cases.append({"kind": "hostile", "ranks": name, "text": text, "threads": 1, "job": job})
-
-    everything = store("all texts", [document for documents in corpora.values() for document in documents])
-    vocab_size = 4_000 if options.quick else 32_000
-    for name in TRAINERS:
-        job = split_job(name) | everything | {"task": "train", "vocab_size": vocab_size, "threads": cores}
-        cases.append({"kind": "train", "pattern": name, "text": "all texts", "vocab_size": vocab_size, "job": job})
-    for case in cases:
-        case |= {"bytes": case["job"].pop("bytes"), "documents": case["job"].pop("documents")}
-    return cases
+def wanted(case: Case, options: argparse.Namespace) -> bool:
+    if case.threads > cores_available():
+        return False
+    if options.only:
+        return any(fnmatchcase(case.name, f"{pattern}*") for pattern in options.only.split(","))
+    return case.quick or not options.quick or case.name.startswith("own/")
 
 
-def title(case: Case) -> str:
-    if case["kind"] == "train":
-        return f"train {case['vocab_size']} {case['pattern']}"
-    return f"{case['kind']} {case['ranks']} {case['text']}, threads {case['threads']}"
+# ======================== measuring ========================
 
 
-def store(name: str, documents: list[str]) -> Job:
-    path = WORK / f"{name.replace(' ', '_')}.json"
-    path.write_text(json.dumps(documents), "utf-8")
-    return {"texts": str(path), "bytes": texts.size(documents), "documents": len(documents)}
+class Bench:
+    """Runs cases. It remembers what each library gave for a text, so that cases on the same text share the check."""
 
+    def __init__(self, libraries: list[str], rounds: int, data: Path | None) -> None:
+        self.libraries = libraries
+        self.rounds = rounds
+        self.data = data
+        self.checked: dict[tuple[Any, ...], dict[str, Result]] = {}
 
-def split_job(pattern: str) -> Job:
-    row = PATTERNS[pattern]
-    return {"pattern": pattern, "regex": row.regex, "plain": row.plain}
+    def run(self, case: Case) -> Result:
+        """The case with its results: for each library its measures, or why it has none."""
+        vocabulary = vocabularies.prepare(case.vocabulary, self.data)
+        text = texts.prepare(case.text, case.megabytes, self.data)
+        result: Result = {
+            **{field: getattr(case, field) for field in ("name", "text", "vocabulary", "task", "call", "threads")},
+            **{field: getattr(text, field) for field in ("bytes", "documents", "found", "source")},
+            "libraries": {},
+        }
+        if case.text.startswith(os.sep):  # a file of the user's: its path is nobody else's business
+            result["text"] = Path(case.text).name
+        if isinstance(vocabulary, str):
+            return result | {"left_out": vocabulary}
+        job = self.job(case, vocabulary, text)
+        key = (case.vocabulary, case.text, case.megabytes, case.task, case.call)
+        if key not in self.checked:
+            names = [name for name in self.libraries if name in (TRAINERS if case.task == "train" else ENCODERS)]
+            self.checked[key] = {name: work(job | {"library": name, "passes": 0}) for name in names}
+        rehearsed = self.checked[key]
+        authority = "tiktoken" if vocabulary["original"] == "ranks" else "tokenizers"
+        outcome, agreed = agree(rehearsed, case.task, authority)
+        jobs = {name: job | {"library": name} for name in outcome}
+        if (beside := case.beside) and beside.split(",")[0] in outcome:
+            outcome[beside] = dict(outcome[beside.split(",")[0]])
+            jobs[beside] = jobs[beside.split(",")[0]] | BESIDE[beside]
+        result["libraries"] = outcome
 
-
-def encode_job(name: str) -> Job:
-    """Where the ranks are, in the two forms that libraries read. They come with the package bpe-openai."""
-    ranks = WORK / f"{RANKS[name]}.tiktoken"
-    if not ranks.exists():
-        packed = importlib.resources.files("bpe_openai").joinpath("data", f"{RANKS[name]}.tiktoken.gz").read_bytes()
-        ranks.write_bytes(gzip.decompress(packed))
-    merges = WORK / f"{RANKS[name]}.json"
-    if not merges.exists():
-        print(f"making a tokenizer.json of {RANKS[name]} ...", file=sys.stderr, flush=True)
-        write_tokenizer_json(str(ranks), PATTERNS[name].steps[0], merges)
-    return split_job(name) | {"ranks": str(ranks), "tokenizer_json": str(merges)}
-
-
-# ---- measuring ----
-
-
-def run_case(case: Case, rounds: int, wanted: list[str]) -> None:
-    """Fill `case["libraries"]`; the job goes, since it holds paths."""
-    job = case.pop("job")
-    names = TRAINERS[case["pattern"]] if case["kind"] == "train" else ENCODERS
-    outcome: dict[str, Any] = {name: {} for name in names if name in wanted}
-    if case["kind"] != "train":
-        check(outcome, job)
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in outcome}
-    for _ in range(rounds):
+        seconds = {name: time_of(rehearsed[name]) for name, row in outcome.items() if not row and name in rehearsed}
+        slow = {name for name in seconds if seconds[name] > SLOW * min(seconds.values()) and name != "subword"}
+        taking_part = [name for name, row in outcome.items() if not row]
+        runs: dict[str, list[Result]] = {name: [] for name in taking_part}
+        for number in range(self.rounds):
+            for name in taking_part if number % 2 == 0 else reversed(taking_part):
+                if outcome[name] or (number and name in slow):
+                    continue
+                run = work(jobs[name])
+                if "fails" in run:
+                    outcome[name] |= {"fails": run["fails"]}
+                elif (
+                    case.task != "train"
+                    and run["digest"] != agreed
+                    and not (name == case.beside and "task" in BESIDE[name])
+                ):
+                    outcome[name] |= {"fails": "other ids from one run to the next"}
+                else:
+                    runs[name].append(completed(run))
+        if case.task == "train":
+            self.compare_trained(outcome, runs, job)
         for name, row in outcome.items():
-            if "fails" in row:
+            if not row.get("fails") and runs.get(name):
+                fields = [field for field in MEASURES if field in runs[name][0]]
+                row |= {field: statistics.median(run[field] for run in runs[name]) for field in fields}
+                row["reads_original"] = LIBRARIES[name.split(",")[0]].reads_original
+                row["runs"] = [{k: v for k, v in run.items() if k != "digest"} for run in runs[name]]
+        return result
+
+    def job(self, case: Case, vocabulary: dict[str, Any], text: texts.Prepared) -> Job:
+        job: Job = {
+            **{field: getattr(case, field) for field in ("task", "call", "threads", "passes", "keeps_cache")},
+            "vocabulary": vocabulary,
+            "text": text.path,
+        }
+        if case.task == "files":
+            job["files"] = texts.as_files(text)
+        if case.task == "train":
+            fields = {field: vocabulary[field] for field in ("pattern", "regex", "plain")}
+            job |= fields | {"threads": cores_available(), "vocab_size": vocabularies.TRAINED_SIZE}
+        return job
+
+    def compare_trained(self, outcome: dict[str, Result], runs: dict[str, list[Result]], job: Job) -> None:
+        """How many tokens, from the first on, each trainer learned like ours, and how many in any order.
+
+        What `smallest-ids` does with ties depends on the ids of the bytes, so ours is compared in both byte orders.
+        """
+        learned = {name: [run.pop("tokens") for run in done] for name, done in runs.items()}
+        if not learned.get("subword"):
+            return
+        other = work(job | {"library": "subword", "byte_order": "gpt2"}).get("tokens", [])
+        ours = {"value": learned["subword"][0], "gpt2": other}
+        for name, row in outcome.items():
+            if not learned.get(name):
                 continue
-            run = work(job | {"library": name})
-            if "fails" in run:
-                row["fails"] = run["fails"]
-            else:
-                runs[name].append(run)
-    if case["kind"] == "train" and runs.get("subword"):
-        compare_tokens(outcome, runs, work(job | {"library": "subword", "byte_order": "gpt2"}).get("tokens", []))
-    for name, row in outcome.items():
-        if "fails" not in row:
-            row |= {field: statistics.median(run[field] for run in runs[name]) for field in runs[name][0]}
-            row["runs"] = runs[name]
-    case["libraries"] = outcome
+            theirs = learned[name][0]
+            alike = {order: same_from_start(tokens, theirs) for order, tokens in ours.items()}
+            order = max(alike, key=lambda order: alike[order])
+            row |= {"learned": len(theirs), "byte_order": order, "same_from_start": alike[order]}
+            row["same_in_any_order"] = len({*ours[order]} & {*theirs})
+            if any(tokens != theirs for tokens in learned[name]):
+                row["fails"] = "another result in each run"
 
 
-def check(outcome: dict[str, Any], job: Job) -> None:
-    """Set aside the libraries whose ids are not those that the others agree on (tiktoken's, where it has any)."""
-    found = {name: work(job | {"library": name, "task": "check"}) for name in outcome}
-    agreed = Counter(json.dumps(run) for run in found.values() if "fails" not in run).most_common(1)
-    expected = agreed[0][0] if agreed else ""
-    if "tiktoken" in found and "fails" not in found["tiktoken"]:
-        expected = json.dumps(found["tiktoken"])
-    for name, run in found.items():
-        if "fails" in run:
-            outcome[name]["fails"] = run["fails"]
-        elif json.dumps(run) != expected:
-            outcome[name]["fails"] = "other ids"
+def agree(rehearsed: dict[str, Result], task: str, authority: str) -> tuple[dict[str, Result], str]:
+    """For each library an empty row, or one that says why it does not take part; and the digest that is right.
 
-
-def compare_tokens(outcome: dict[str, Any], runs: dict[str, list[dict[str, Any]]], gpt2_order: list[str]) -> None:
-    """How many tokens, from the first on, each trainer learned like ours, and how many in any order.
-
-    What `smallest-ids` does with ties depends on the ids of the bytes, so ours is compared in both byte orders.
+    The `authority` is right where it takes part; elsewhere the digest that most have; of two, not ours.
     """
-    learned = {name: [run.pop("tokens") for run in done] for name, done in runs.items()}
-    ours = {"value": learned["subword"][0], "gpt2": gpt2_order}
-    for name, row in outcome.items():
-        if not learned[name]:
-            continue
-        theirs = learned[name][0]
-        alike = {order: same_from_start(tokens, theirs) for order, tokens in ours.items()}
-        order = max(alike, key=lambda order: alike[order])
-        row["learned"] = len(theirs)
-        row["byte_order"] = order
-        row["same_from_start"] = alike[order]
-        row["same_in_any_order"] = len({*ours[order]} & {*theirs})
-        if any(tokens != theirs for tokens in learned[name]):
-            row["fails"] = "another result in each run"
+    digests = {name: run["digest"] for name, run in rehearsed.items() if "digest" in run}
+    counted = Counter(digest for name, digest in digests.items() if name != "subword") + Counter(digests.values())
+    agreed = digests.get(authority) or (counted.most_common(1)[0][0] if counted else "")
+    outcome: dict[str, Result] = {}
+    for name, run in rehearsed.items():
+        outcome[name] = {field: run[field] for field in ("cannot", "fails") if field in run}
+        if task != "train" and name in digests and digests[name] != agreed:
+            outcome[name] = {"fails": "other ids"}
+    return outcome, agreed
+
+
+def completed(run: Result) -> Result:
+    """A run with the measures that follow from others."""
+    if "load" in run and "cold" in run:
+        run["loaded"] = run["load"] + run["cold"]
+    return run
+
+
+def time_of(run: Result) -> float:
+    return float(run.get("cold", 0.0) + run.get("load", 0.0))
 
 
 def same_from_start(left: list[str], right: list[str]) -> int:
@@ -228,32 +249,49 @@ def same_from_start(left: list[str], right: list[str]) -> int:
     return same.index(False) if False in same else len(same)
 
 
-def work(job: Job) -> dict[str, Any]:
-    """One worker. What goes wrong in it is `fails`, in a few words."""
+def work(job: Job) -> Result:
+    """One worker. What goes wrong in it is `fails`, in a few words.
+
+    Caches that libraries keep on disk are in a folder that is new for each worker, but where a case keeps them: then it
+    is filled by one before.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        if job["keeps_cache"]:
+            run_worker(job, folder)
+        return run_worker(job, folder)
+
+
+def run_worker(job: Job, cache: str) -> Result:
     environment = os.environ | {
         "PYTHONHASHSEED": "0",
         "TOKENIZERS_PARALLELISM": "true" if job["threads"] > 1 else "false",
         "RAYON_NUM_THREADS": str(job["threads"]),
+        "TIKTOKEN_CACHE_DIR": "",
+        "XDG_CACHE_HOME": cache,
     }
+    command = [sys.executable, str(HERE / "worker.py"), json.dumps(job)]
     try:
-        done = subprocess.run(
-            [sys.executable, str(HERE / "worker.py"), json.dumps(job)],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            env=environment,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return {"fails": "too slow"}
+        return {"fails": f"takes over {TIMEOUT:.0f} s"}
     if done.returncode:
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
-        return {"fails": "panics" if "PanicException" in last else last.split(":")[0][:60]}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return {"fails": reason(done.stderr, done.returncode)}
+    result: Result = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
-# ---- facts ----
+def reason(stderr: str, code: int) -> str:
+    """Why a worker ended, from what it said last: a panic, or an exception with the start of its message."""
+    if "panicked at" in stderr or "PanicException" in stderr:
+        return "panics"
+    if code < 0:
+        return f"is ended by signal {-code}"
+    said = stderr.strip().splitlines() or ["says nothing"]
+    return said[-1].replace("|", "/").split(". ")[0][:100]
+
+
+# ======================== facts ========================
 
 
 def cores_available() -> int:
@@ -276,17 +314,27 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "subword": importlib.metadata.version("subword"),
-        **{name: importlib.metadata.version(name) for name in PACKAGES},
-    }
+    found = {"python": platform.python_version()}
+    for name in ("numpy", *LIBRARIES):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(PACKAGES.get(name, name))
+    return found
+
+
+def save(results: dict[str, Any]) -> Path:
+    path = HERE / "results" / f"{results['date']}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
 
 
 def write_report(results: dict[str, Any]) -> None:
+    path = save(results)
     (HERE / "REPORT.md").write_text(report.markdown(results), "utf-8")
+    (HERE / "chart.svg").write_text(chart.draw(results), "utf-8")
     readme = HERE.parent / "README.md"
     readme.write_text(report.between_markers(readme.read_text("utf-8"), report.summary(results)), "utf-8")
+    print(f"{path.relative_to(HERE.parent)}, REPORT.md, chart.svg and the table in README.md are written")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -74,9 +75,20 @@ def test_make_targets_exist() -> None:
             assert target in targets, f"{name_of(path)}: make {target}"
 
 
-def test_benchmark_table_is_that_of_the_newest_results() -> None:
+def test_benchmark_report_is_that_of_the_newest_results() -> None:
+    """REPORT.md, the chart and the table in README.md are what is made of the newest results file."""
     results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
     if not results:
         pytest.skip("no benchmark results yet")
-    assert results[-1].stem in (ROOT / "README.md").read_text("utf-8")
-    assert results[-1].stem in (ROOT / "benchmarks" / "REPORT.md").read_text("utf-8")
+    code = """
+import json, pathlib, sys
+import chart, report
+results = json.loads(pathlib.Path(sys.argv[1]).read_text("utf-8"))
+print(json.dumps([report.summary(results), report.markdown(results), chart.draw(results)]))
+"""
+    command = [sys.executable, "-c", code, str(results[-1])]
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    table, page, drawing = json.loads(done.stdout)
+    assert table in (ROOT / "README.md").read_text("utf-8"), "run python benchmarks/run.py --render"
+    assert page == (ROOT / "benchmarks" / "REPORT.md").read_text("utf-8")
+    assert drawing == (ROOT / "benchmarks" / "chart.svg").read_text("utf-8")

@@ -1,0 +1,105 @@
+"""The vocabularies that the benchmarks run on, each in the files that libraries read.
+
+GPT-2's, cl100k and o200k come in packages of the `bench` group. Those of Llama 3 and Qwen 3 are taken from a folder of
+real vocabularies, `conformance/files` in the folder that SUBWORD_SHARED names or in `shared` beside the project; where
+there is none, their cases are left out. One is trained on the spot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import texts
+
+import subword
+from subword.patterns import PATTERNS
+
+SHARED = Path(os.environ.get("SUBWORD_SHARED") or texts.ROOT.parent / "shared")
+KIT = SHARED / "conformance" / "files"
+FOLDER = texts.WORK / "vocabularies"
+TRAINED_SIZE = 32_000
+
+
+def prepare(name: str, data: Path | None) -> dict[str, Any] | str:
+    """The files of a vocabulary and what they leave out, for `Library.load`; or why there is none.
+
+    `ranks` is a `.tiktoken` file and `json` a `tokenizer.json`. `original` says in which of the two it was published:
+    libraries that read both read that one.
+    """
+    facts = FOLDER / f"{name}.facts"
+    if not facts.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        made = ROWS[name](name, data)
+        if isinstance(made, str):
+            return made
+        facts.write_text(json.dumps(made))
+    return dict(json.loads(facts.read_text()))
+
+
+def known(name: str, data: Path | None) -> dict[str, Any]:
+    """A vocabulary that subword knows by name. Its `tokenizer.json` is made, for libraries that read no other form."""
+    known_name, pattern = {"gpt2": ("r50k_base", "gpt2")}.get(name, (f"{name}_base", name))
+    tok = subword.load("gpt2" if name == "gpt2" else known_name)
+    return written(tok, known_name, pattern)
+
+
+def from_kit(name: str, data: Path | None) -> dict[str, Any] | str:
+    file, ranks, pattern = {
+        "llama3": ("llama3.json", "more/llama3.tiktoken.model", "llama3"),
+        "qwen3": ("qwen3.json", "more/qwen.tiktoken", "qwen2"),
+    }[name]
+    if not (KIT / file).exists():
+        return "its files are not here: SUBWORD_SHARED names the folder that has them"
+    shutil.copyfile(KIT / file, FOLDER / f"{name}.json")
+    shutil.copyfile(KIT / ranks, FOLDER / f"{name}.tiktoken")
+    tok = subword.load(FOLDER / f"{name}.json")
+    return facts_of(tok, name, pattern, "json")
+
+
+def trained(name: str, data: Path | None) -> dict[str, Any]:
+    """On prose, code and languages in equal parts. quicktok keeps its own form of it beside the files."""
+    kinds = ("english", "code", "german", "russian", "hindi", "chinese", "japanese")
+    files = [texts.prepare(kind, 1, data).path for kind in kinds]
+    documents = [document for file in files for document in json.loads(Path(file).read_text("utf-8"))]
+    tok = subword.train(documents, vocab_size=TRAINED_SIZE, pattern="o200k", byte_order="gpt2")
+    made = written(tok, name, "o200k")
+    command = [sys.executable, "-m", "quicktok.importer", made["json"], name, "--data-dir", str(FOLDER)]
+    subprocess.run(command, capture_output=True, timeout=300, check=False)  # where it fails, quicktok has no such name
+    return made
+
+
+def written(tok: subword.Tokenizer, name: str, pattern: str) -> dict[str, Any]:
+    tok.save(FOLDER / f"{name}.tiktoken", "tiktoken")
+    tok.save(FOLDER / f"{name}.json", "tokenizer.json")
+    return facts_of(tok, name, pattern, "ranks")
+
+
+def facts_of(tok: subword.Tokenizer, name: str, pattern: str, original: str) -> dict[str, Any]:
+    row = PATTERNS[pattern]
+    return {
+        "name": name,
+        "ranks": str(FOLDER / f"{name}.tiktoken"),
+        "json": str(FOLDER / f"{name}.json"),
+        "original": original,
+        "pattern": pattern,
+        "regex": row.regex,
+        "plain": row.plain,
+        "special_tokens": tok.special_tokens,
+    }
+
+
+ROWS: dict[str, Callable[[str, Path | None], dict[str, Any] | str]] = {
+    "gpt2": known,
+    "cl100k": known,
+    "o200k": known,
+    "llama3": from_kit,
+    "qwen3": from_kit,
+    "trained": trained,
+}
