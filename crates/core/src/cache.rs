@@ -14,17 +14,34 @@ const LONG: usize = 128;
 
 /// Slots at the start and at most: 16 KiB and 2 MiB of short pieces.
 const FIRST: usize = 1 << 9;
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 18;
 /// Bytes and ids of long pieces at most.
-const ARENA: usize = 1 << 20;
+const ARENA: usize = 1 << 24;
 
 /// A short piece: its bytes and its length in the last byte; its ids, their number in the two highest bits.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
-struct Slot {
+pub struct Slot {
     key: u128,
     ids: [u32; FEW],
 }
+
+/// A place for two pieces, the one added last first. One cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Bucket([Slot; 2]);
+
+/// A piece that waits: while the bytes of others are read, its bucket is on its way from memory.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    key: u128,
+    hash: usize,
+    start: usize,
+    end: usize,
+}
+
+/// How many pieces wait at most.
+const BATCH: usize = 32;
 
 /// A long piece: its hash, and where its bytes and ids are.
 #[derive(Clone, Copy, Default)]
@@ -35,8 +52,9 @@ struct LongSlot {
 }
 
 pub struct Cache {
-    /// Buckets of two slots, the one filled last first.
-    slots: Vec<[Slot; 2]>,
+    slots: Vec<Bucket>,
+    waiting: [Waiting; BATCH],
+    n_waiting: usize,
     /// Short pieces added since it grew.
     added: usize,
     long_slots: Vec<LongSlot>,
@@ -45,13 +63,21 @@ pub struct Cache {
     ids: Vec<u32>,
 }
 
+impl Slot {
+    #[inline]
+    fn len(&self) -> usize {
+        (self.ids[0] >> COUNT_AT) as usize + 1
+    }
+}
+
 const COUNT_AT: u32 = 30;
 const ID: u32 = (1 << COUNT_AT) - 1;
 
 impl Default for Cache {
     fn default() -> Self {
         let (slots, long_slots) = (vec![Default::default(); FIRST / 2], vec![LongSlot::default(); FIRST / 2]);
-        Self { slots, added: 0, long_slots, long_added: 0, bytes: Vec::new(), ids: Vec::new() }
+        let waiting = [Waiting::default(); BATCH];
+        Self { slots, waiting, n_waiting: 0, added: 0, long_slots, long_added: 0, bytes: Vec::new(), ids: Vec::new() }
     }
 }
 
@@ -71,50 +97,39 @@ fn key(text: &[u8], start: usize, end: usize) -> u128 {
 }
 
 impl Cache {
-    /// Appends the ids of the piece `text[start..end]`; `encode` appends them where they are not known.
+    /// Takes in the piece `text[start..end]`; its ids are appended then or later, but in order, and surely by `finish`.
+    /// `encode` appends the ids of a piece that is not known.
     #[inline]
     pub fn encode(
         &mut self,
         text: &[u8],
         start: usize,
         end: usize,
-        out: &mut Vec<u32>,
-        encode: impl FnOnce(&[u8], &mut Vec<u32>),
+        out: &mut impl Output,
+        encode: impl Fn(&[u8], &mut Vec<u32>),
     ) {
-        if end - start <= SHORT {
-            let key = key(text, start, end);
-            let bucket = self.bucket(key);
-            let [first, second] = &self.slots[bucket];
-            let slot = if first.key == key { first } else { second };
-            if slot.key == key {
-                push(out, slot);
-                return;
-            }
+        let key = if end - start <= SHORT { key(text, start, end) } else { 0 };
+        let hash = mix(key as u64, (key >> 64) as u64) as usize;
+        prefetch(&self.slots[hash & (self.slots.len() - 1)]);
+        self.waiting[self.n_waiting] = Waiting { key, hash, start, end };
+        self.n_waiting += 1;
+        if self.n_waiting == BATCH {
+            self.finish(text, out, encode);
         }
-        self.miss(&text[start..end], out, encode);
     }
 
-    /// The number of ids of the piece.
-    #[inline]
-    pub fn count(
-        &mut self,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        out: &mut Vec<u32>,
-        encode: impl FnOnce(&[u8], &mut Vec<u32>),
-    ) -> usize {
-        if end - start <= SHORT {
-            let key = key(text, start, end);
-            let [first, second] = &self.slots[self.bucket(key)];
+    /// Appends the ids of the pieces that wait.
+    pub fn finish(&mut self, text: &[u8], out: &mut impl Output, encode: impl Fn(&[u8], &mut Vec<u32>)) {
+        for i in 0..std::mem::take(&mut self.n_waiting) {
+            let Waiting { key, hash, start, end } = self.waiting[i];
+            let Bucket([first, second]) = &self.slots[hash & (self.slots.len() - 1)];
             let slot = if first.key == key { first } else { second };
-            if slot.key == key {
-                return (slot.ids[0] >> COUNT_AT) as usize + 1;
+            if slot.key == key && key != 0 {
+                out.known(slot);
+            } else {
+                out.added(|out| self.miss(&text[start..end], out, &encode));
             }
         }
-        out.clear();
-        self.miss(&text[start..end], out, encode);
-        out.len()
     }
 
     #[inline]
@@ -128,16 +143,19 @@ impl Cache {
         if piece.len() > LONG {
             return encode(piece, out);
         }
-        if piece.len() > SHORT {
-            return self.long(piece, out, encode);
+        let hash = hash(piece);
+        if self.find_long(hash, piece, out) {
+            return;
         }
         encode(piece, out);
         let ids = &out[from..];
-        if (1..=FEW).contains(&ids.len()) && ids.iter().all(|&id| id <= ID) {
+        if piece.len() <= SHORT && (1..=FEW).contains(&ids.len()) && ids.iter().all(|&id| id <= ID) {
             let mut slot = Slot { key: key(piece, 0, piece.len()), ids: [0; FEW] };
             slot.ids[..ids.len()].copy_from_slice(ids);
             slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
             self.add(slot);
+        } else {
+            self.add_long(hash, piece, ids);
         }
     }
 
@@ -146,7 +164,7 @@ impl Cache {
         if self.added > self.slots.len() * 2 && self.slots.len() * 2 < MOST {
             let larger = vec![Default::default(); self.slots.len() * 4];
             let old = std::mem::replace(&mut self.slots, larger);
-            for slot in old.iter().flatten().rev().filter(|slot| slot.key != 0) {
+            for slot in old.iter().flat_map(|bucket| &bucket.0).rev().filter(|slot| slot.key != 0) {
                 self.place(*slot);
             }
             self.added = 0;
@@ -156,27 +174,27 @@ impl Cache {
 
     fn place(&mut self, slot: Slot) {
         let at = self.bucket(slot.key);
-        let bucket = &mut self.slots[at];
-        *bucket = [slot, bucket[0]];
+        let Bucket([first, _]) = self.slots[at];
+        self.slots[at] = Bucket([slot, first]);
     }
 
-    fn long(&mut self, piece: &[u8], out: &mut Vec<u32>, encode: impl FnOnce(&[u8], &mut Vec<u32>)) {
-        let hash = hash(piece);
-        let at = hash as usize & (self.long_slots.len() - 1);
-        let LongSlot { hash: known, bytes, ids } = self.long_slots[at];
-        if known == hash && &self.bytes[bytes.0 as usize..bytes.1 as usize] == piece {
+    fn find_long(&mut self, hash: u64, piece: &[u8], out: &mut Vec<u32>) -> bool {
+        let LongSlot { hash: known, bytes, ids } = self.long_slots[hash as usize & (self.long_slots.len() - 1)];
+        let is_known = known == hash && &self.bytes[bytes.0 as usize..bytes.1 as usize] == piece;
+        if is_known {
             out.extend_from_slice(&self.ids[ids.0 as usize..ids.1 as usize]);
-            return;
         }
-        let from = out.len();
-        encode(piece, out);
-        if self.bytes.len() + piece.len() > ARENA || self.ids.len() + out.len() - from > ARENA {
+        is_known
+    }
+
+    fn add_long(&mut self, hash: u64, piece: &[u8], ids: &[u32]) {
+        if self.bytes.len() + piece.len() > ARENA || self.ids.len() + ids.len() > ARENA {
             self.bytes.clear();
             self.ids.clear();
             self.long_slots.fill(LongSlot::default());
         }
         self.long_added += 1;
-        if self.long_added > self.long_slots.len() && self.long_slots.len() < MOST {
+        if self.long_added > self.long_slots.len() / 2 && self.long_slots.len() < MOST {
             let larger = vec![LongSlot::default(); self.long_slots.len() * 4];
             for slot in std::mem::replace(&mut self.long_slots, larger).into_iter().filter(|slot| slot.bytes.1 > 0) {
                 let at = slot.hash as usize & (self.long_slots.len() - 1);
@@ -184,12 +202,50 @@ impl Cache {
             }
             self.long_added = 0;
         }
-        let bytes = (self.bytes.len() as u32, (self.bytes.len() + piece.len()) as u32);
-        let ids = (self.ids.len() as u32, (self.ids.len() + out.len() - from) as u32);
-        self.bytes.extend_from_slice(piece);
-        self.ids.extend_from_slice(&out[from..]);
         let at = hash as usize & (self.long_slots.len() - 1);
-        self.long_slots[at] = LongSlot { hash, bytes, ids };
+        let bytes = (self.bytes.len() as u32, (self.bytes.len() + piece.len()) as u32);
+        self.long_slots[at] =
+            LongSlot { hash, bytes, ids: (self.ids.len() as u32, (self.ids.len() + ids.len()) as u32) };
+        self.bytes.extend_from_slice(piece);
+        self.ids.extend_from_slice(ids);
+    }
+}
+
+/// What becomes of the ids.
+pub trait Output {
+    fn known(&mut self, slot: &Slot);
+    /// `add` appends ids.
+    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>));
+}
+
+impl Output for Vec<u32> {
+    #[inline]
+    fn known(&mut self, slot: &Slot) {
+        push(self, slot);
+    }
+
+    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
+        add(self);
+    }
+}
+
+/// Only counts them.
+#[derive(Default)]
+pub struct Count {
+    pub count: usize,
+    ids: Vec<u32>,
+}
+
+impl Output for Count {
+    #[inline]
+    fn known(&mut self, slot: &Slot) {
+        self.count += slot.len();
+    }
+
+    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
+        self.ids.clear();
+        add(&mut self.ids);
+        self.count += self.ids.len();
     }
 }
 
@@ -198,11 +254,25 @@ impl Cache {
 fn push(out: &mut Vec<u32>, slot: &Slot) {
     let [first, rest @ ..] = slot.ids;
     let ids = [first & ID, rest[0], rest[1], rest[2]];
-    out.reserve(FEW);
+    if out.capacity() - out.len() < FEW {
+        out.reserve(FEW);
+    }
     let len = out.len();
     // SAFETY: there is room for all four, which are written before as many as are wanted of them are counted in.
     unsafe {
         out.as_mut_ptr().add(len).cast::<[u32; FEW]>().write_unaligned(ids);
-        out.set_len(len + (first >> COUNT_AT) as usize + 1);
+        out.set_len(len + slot.len());
     }
+}
+
+#[inline]
+fn prefetch(bucket: &Bucket) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint; it reads nothing that the program sees.
+    unsafe {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(bucket).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bucket;
 }

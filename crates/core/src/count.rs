@@ -93,7 +93,7 @@ impl PieceCounter {
                 }
                 let mut number = 0;
                 pipeline.run(text, policy, false, stop, |unit| match unit {
-                    Unit::Extra { .. } => Ok(()),
+                    Unit::Extra { .. } | Unit::End { .. } => Ok(()),
                     Unit::Piece { segment, start, end } => {
                         number += 1;
                         table.add(&segment.bytes[start..end], 1, (base, number))

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
-use crate::cache::Cache;
+use crate::cache::{Cache, Count, Output};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
 use crate::hash::IntMap;
@@ -147,20 +147,26 @@ impl Engine {
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
+        self.feed(text, policy, false, stop, out)?;
+        if add_special_tokens {
+            out.extend_from_slice(&self.template.1);
+        }
+        Ok(())
+    }
+
+    /// Gives the ids of a text to `out`.
+    fn feed(&self, text: &[u8], policy: &Policy, continues: bool, stop: Stop<'_>, out: &mut impl Output) -> Result<()> {
         let mut cache = self.cache();
-        self.pipeline.run(text, policy, false, stop, |unit| {
+        let encode = |piece: &[u8], out: &mut Vec<u32>| self.encode_piece(piece, out);
+        self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
-                Unit::Extra { index, .. } => out.push(self.pipeline.extras.tokens[index].id),
-                Unit::Piece { segment, start, end } => {
-                    cache.encode(&segment.bytes, start, end, out, |piece, out| self.encode_piece(piece, out));
-                }
+                Unit::Piece { segment, start, end } => cache.encode(&segment.bytes, start, end, out, encode),
+                Unit::End { segment } => cache.finish(&segment.bytes, out, encode),
+                Unit::Extra { index, .. } => out.added(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }
             Ok(())
         })?;
         self.keep(cache);
-        if add_special_tokens {
-            out.extend_from_slice(&self.template.1);
-        }
         Ok(())
     }
 
@@ -200,6 +206,7 @@ impl Engine {
         }
         self.pipeline.run(text, policy, false, stop, |unit| {
             match unit {
+                Unit::End { .. } => {}
                 Unit::Extra { index, span } => {
                     spans.ids.push(self.pipeline.extras.tokens[index].id);
                     spans.bytes.push(span);
@@ -235,19 +242,9 @@ impl Engine {
 
     /// The token count of a part of a text; `continues` says that it does not start it.
     pub fn count_part(&self, text: &[u8], policy: &Policy, continues: bool, stop: Stop<'_>) -> Result<usize> {
-        let (mut count, mut ids) = (0, Vec::new());
-        let mut cache = self.cache();
-        self.pipeline.run(text, policy, continues, stop, |unit| {
-            count += match unit {
-                Unit::Extra { .. } => 1,
-                Unit::Piece { segment, start, end } => {
-                    cache.count(&segment.bytes, start, end, &mut ids, |piece, ids| self.encode_piece(piece, ids))
-                }
-            };
-            Ok(())
-        })?;
-        self.keep(cache);
-        Ok(count)
+        let mut out = Count::default();
+        self.feed(text, policy, continues, stop, &mut out)?;
+        Ok(out.count)
     }
 
     pub fn template_len(&self) -> usize {
@@ -327,10 +324,11 @@ impl Engine {
         self.check_text(text, policy)?;
         let mut spans = Vec::new();
         self.pipeline.run(text, policy, false, stop, |unit| {
-            spans.push(match unit {
-                Unit::Extra { span, .. } => span,
-                Unit::Piece { segment, start, end } => segment.span(start, end),
-            });
+            match unit {
+                Unit::Extra { span, .. } => spans.push(span),
+                Unit::Piece { segment, start, end } => spans.push(segment.span(start, end)),
+                Unit::End { .. } => {}
+            }
             Ok(())
         })?;
         Ok(spans)

@@ -116,6 +116,7 @@ impl<'a> Limit<'a> {
         self.engine.pipeline.run(&self.text[from..to], self.policy, continues, self.stop, |unit| {
             let before = total;
             let ((start, end), extra) = match unit {
+                Unit::End { .. } => return Ok(()),
                 Unit::Extra { index, span } => {
                     total += 1;
                     (span, Some(index))

@@ -127,8 +127,19 @@ impl<'t> Segment<'t> {
 
 /// What the stages yield, in the order of the text.
 pub enum Unit<'a, 't> {
-    Piece { segment: &'a Segment<'t>, start: usize, end: usize },
-    Extra { index: usize, span: (usize, usize) },
+    Piece {
+        segment: &'a Segment<'t>,
+        start: usize,
+        end: usize,
+    },
+    /// There are no more pieces of this segment.
+    End {
+        segment: &'a Segment<'t>,
+    },
+    Extra {
+        index: usize,
+        span: (usize, usize),
+    },
 }
 
 enum Item<'t> {
@@ -250,7 +261,8 @@ impl Pipeline {
                             }
                         }
                         visit(Unit::Piece { segment: &segment, start, end })
-                    })?
+                    })?;
+                    visit(Unit::End { segment: &segment })?;
                 }
             }
         }
