@@ -87,6 +87,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     writeln!(code, "pub static STAGE1: [u8; {}] = {stage1:?};", stage1.len())?;
     writeln!(code, "pub static STAGE2: [[u8; 256]; {}] = {blocks:?};", blocks.len())?;
+    // Classes by the first two bytes of UTF-8: of all characters of two bytes, and of those of three where the 64 that
+    // start so are of one class; 255 where they are not, or where no character starts so.
+    writeln!(code, "pub static TWO_BYTES: [u8; 2048] = {:?};", &flags[..0x800])?;
+    let one = |block: &[u8]| if block.iter().all(|flag| *flag == block[0]) { block[0] } else { 255 };
+    let mut three: Vec<u8> = flags[..0x1_0000].chunks(64).map(one).collect();
+    three[..0x800 / 64].fill(255);
+    three[0xd800 / 64..0xe000 / 64].fill(255);
+    writeln!(code, "pub static THREE_BYTES: [u8; 1024] = {three:?};")?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("unicode_16.rs"), code)?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
 
 use crate::hash::{hash, mix};
+use crate::pipeline::BATCH;
 
 /// Pieces of up to so many bytes are kept with their ids in one slot, if these are few.
 const SHORT: usize = 15;
@@ -31,18 +32,6 @@ pub struct Slot {
 #[repr(C, align(64))]
 struct Bucket([Slot; 2]);
 
-/// A piece that waits: while the bytes of others are read, its bucket is on its way from memory.
-#[derive(Clone, Copy, Default)]
-struct Waiting {
-    key: u128,
-    hash: usize,
-    start: usize,
-    end: usize,
-}
-
-/// How many pieces wait at most.
-const BATCH: usize = 32;
-
 /// A long piece: its hash, and where its bytes and ids are.
 #[derive(Clone, Copy, Default)]
 struct LongSlot {
@@ -53,8 +42,6 @@ struct LongSlot {
 
 pub struct Cache {
     slots: Vec<Bucket>,
-    waiting: [Waiting; BATCH],
-    n_waiting: usize,
     /// Short pieces added since it grew.
     added: usize,
     long_slots: Vec<LongSlot>,
@@ -76,8 +63,7 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 impl Default for Cache {
     fn default() -> Self {
         let (slots, long_slots) = (vec![Default::default(); FIRST / 2], vec![LongSlot::default(); FIRST / 2]);
-        let waiting = [Waiting::default(); BATCH];
-        Self { slots, waiting, n_waiting: 0, added: 0, long_slots, long_added: 0, bytes: Vec::new(), ids: Vec::new() }
+        Self { slots, added: 0, long_slots, long_added: 0, bytes: Vec::new(), ids: Vec::new() }
     }
 }
 
@@ -96,45 +82,37 @@ fn key(text: &[u8], start: usize, end: usize) -> u128 {
     bytes | (len as u128) << 120
 }
 
+#[inline]
+fn hash_of(key: u128) -> usize {
+    mix(key as u64, (key >> 64) as u64) as usize
+}
+
 impl Cache {
-    /// Takes in the piece `text[start..end]`; its ids are appended then or later, but in order, and surely by `finish`.
-    /// `encode` appends the ids of a piece that is not known.
-    #[inline]
+    /// Gives the ids of pieces to `out`; `encode` appends those of a piece that is not known.
     pub fn encode(
         &mut self,
         text: &[u8],
-        start: usize,
-        end: usize,
+        bounds: &[(usize, usize)],
         out: &mut impl Output,
         encode: impl Fn(&[u8], &mut Vec<u32>),
     ) {
-        let key = if end - start <= SHORT { key(text, start, end) } else { 0 };
-        let hash = mix(key as u64, (key >> 64) as u64) as usize;
-        prefetch(&self.slots[hash & (self.slots.len() - 1)]);
-        self.waiting[self.n_waiting] = Waiting { key, hash, start, end };
-        self.n_waiting += 1;
-        if self.n_waiting == BATCH {
-            self.finish(text, out, encode);
+        // While one bucket is looked at, the next ones are on their way from memory.
+        let mut keys = [0; BATCH];
+        let mut hashes = [0; BATCH];
+        for (i, &(start, end)) in bounds.iter().enumerate() {
+            keys[i] = if end - start <= SHORT { key(text, start, end) } else { 0 };
+            hashes[i] = hash_of(keys[i]);
+            prefetch(&self.slots[hashes[i] & (self.slots.len() - 1)]);
         }
-    }
-
-    /// Appends the ids of the pieces that wait.
-    pub fn finish(&mut self, text: &[u8], out: &mut impl Output, encode: impl Fn(&[u8], &mut Vec<u32>)) {
-        for i in 0..std::mem::take(&mut self.n_waiting) {
-            let Waiting { key, hash, start, end } = self.waiting[i];
-            let Bucket([first, second]) = &self.slots[hash & (self.slots.len() - 1)];
-            let slot = if first.key == key { first } else { second };
-            if slot.key == key && key != 0 {
+        for (i, &(start, end)) in bounds.iter().enumerate() {
+            let Bucket([first, second]) = &self.slots[hashes[i] & (self.slots.len() - 1)];
+            let slot = if first.key == keys[i] { first } else { second };
+            if slot.key == keys[i] && keys[i] != 0 {
                 out.known(slot);
             } else {
                 out.added(|out| self.miss(&text[start..end], out, &encode));
             }
         }
-    }
-
-    #[inline]
-    fn bucket(&self, key: u128) -> usize {
-        mix(key as u64, (key >> 64) as u64) as usize & (self.slots.len() - 1)
     }
 
     #[inline(never)]
@@ -173,7 +151,7 @@ impl Cache {
     }
 
     fn place(&mut self, slot: Slot) {
-        let at = self.bucket(slot.key);
+        let at = hash_of(slot.key) & (self.slots.len() - 1);
         let Bucket([first, _]) = self.slots[at];
         self.slots[at] = Bucket([slot, first]);
     }

@@ -93,11 +93,11 @@ impl PieceCounter {
                 }
                 let mut number = 0;
                 pipeline.run(text, policy, false, stop, |unit| match unit {
-                    Unit::Extra { .. } | Unit::End { .. } => Ok(()),
-                    Unit::Piece { segment, start, end } => {
+                    Unit::Extra { .. } => Ok(()),
+                    Unit::Pieces { segment, bounds } => bounds.iter().try_for_each(|&(start, end)| {
                         number += 1;
                         table.add(&segment.bytes[start..end], 1, (base, number))
-                    }
+                    }),
                 })?;
             }
             Ok(())

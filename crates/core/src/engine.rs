@@ -160,8 +160,7 @@ impl Engine {
         let encode = |piece: &[u8], out: &mut Vec<u32>| self.encode_piece(piece, out);
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
-                Unit::Piece { segment, start, end } => cache.encode(&segment.bytes, start, end, out, encode),
-                Unit::End { segment } => cache.finish(&segment.bytes, out, encode),
+                Unit::Pieces { segment, bounds } => cache.encode(&segment.bytes, bounds, out, encode),
                 Unit::Extra { index, .. } => out.added(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }
             Ok(())
@@ -206,21 +205,22 @@ impl Engine {
         }
         self.pipeline.run(text, policy, false, stop, |unit| {
             match unit {
-                Unit::End { .. } => {}
                 Unit::Extra { index, span } => {
                     spans.ids.push(self.pipeline.extras.tokens[index].id);
                     spans.bytes.push(span);
                 }
-                Unit::Piece { segment, mut start, end } => {
-                    tokens.clear();
-                    self.bpe.encode(&segment.bytes[start..end], &mut tokens);
-                    for (i, &token) in tokens.iter().enumerate() {
-                        let is_last = i + 1 == tokens.len();
-                        let after =
-                            if is_last { end } else { start + self.bpe.covers(token, &segment.bytes[..end], start) };
-                        spans.ids.push(self.bpe.vocab.id(token));
-                        spans.bytes.push(segment.span(start, after));
-                        start = after;
+                Unit::Pieces { segment, bounds } => {
+                    for &(mut start, end) in bounds {
+                        tokens.clear();
+                        self.bpe.encode(&segment.bytes[start..end], &mut tokens);
+                        for (i, &token) in tokens.iter().enumerate() {
+                            let piece = &segment.bytes[..end];
+                            let is_last = i + 1 == tokens.len();
+                            let after = if is_last { end } else { start + self.bpe.covers(token, piece, start) };
+                            spans.ids.push(self.bpe.vocab.id(token));
+                            spans.bytes.push(segment.span(start, after));
+                            start = after;
+                        }
                     }
                 }
             }
@@ -326,8 +326,9 @@ impl Engine {
         self.pipeline.run(text, policy, false, stop, |unit| {
             match unit {
                 Unit::Extra { span, .. } => spans.push(span),
-                Unit::Piece { segment, start, end } => spans.push(segment.span(start, end)),
-                Unit::End { .. } => {}
+                Unit::Pieces { segment, bounds } => {
+                    spans.extend(bounds.iter().map(|&(start, end)| segment.span(start, end)));
+                }
             }
             Ok(())
         })?;

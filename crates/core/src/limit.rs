@@ -114,21 +114,20 @@ impl<'a> Limit<'a> {
     pub fn run(&self, from: usize, to: usize, continues: bool) -> Result<(Vec<Found>, usize)> {
         let (mut found, mut total, mut tokens) = (Vec::new(), 0, Vec::new());
         self.engine.pipeline.run(&self.text[from..to], self.policy, continues, self.stop, |unit| {
-            let before = total;
-            let ((start, end), extra) = match unit {
-                Unit::End { .. } => return Ok(()),
-                Unit::Extra { index, span } => {
-                    total += 1;
-                    (span, Some(index))
-                }
-                Unit::Piece { segment, start, end } => {
-                    tokens.clear();
-                    self.engine.bpe().encode(&segment.bytes[start..end], &mut tokens);
-                    total += tokens.len();
-                    (segment.span(start, end), None)
-                }
+            let mut push = |(start, end), extra, count| {
+                found.push(Found { start: from + start, end: from + end, before: total, extra });
+                total += count;
             };
-            found.push(Found { start: from + start, end: from + end, before, extra });
+            match unit {
+                Unit::Extra { index, span } => push(span, Some(index), 1),
+                Unit::Pieces { segment, bounds } => {
+                    for &(start, end) in bounds {
+                        tokens.clear();
+                        self.engine.bpe().encode(&segment.bytes[start..end], &mut tokens);
+                        push(segment.span(start, end), None, tokens.len());
+                    }
+                }
+            }
             Ok(())
         })?;
         Ok((found, total))

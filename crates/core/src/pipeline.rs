@@ -127,14 +127,10 @@ impl<'t> Segment<'t> {
 
 /// What the stages yield, in the order of the text.
 pub enum Unit<'a, 't> {
-    Piece {
+    /// Some pieces of a segment, by where they start and end in its bytes.
+    Pieces {
         segment: &'a Segment<'t>,
-        start: usize,
-        end: usize,
-    },
-    /// There are no more pieces of this segment.
-    End {
-        segment: &'a Segment<'t>,
+        bounds: &'a [(usize, usize)],
     },
     Extra {
         index: usize,
@@ -149,6 +145,9 @@ enum Item<'t> {
 
 /// Asked now and then whether to stop.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// How many pieces are handed on at once.
+pub const BATCH: usize = 64;
 
 /// How many bytes are worked on between two questions.
 const STOP_EVERY: usize = 1 << 20;
@@ -252,17 +251,23 @@ impl Pipeline {
             match item {
                 Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
                 Item::Text(segment) => {
-                    let mut asked = 0;
+                    let (mut bounds, mut len, mut asked) = ([(0, 0); BATCH], 0, 0);
                     self.split(&segment, |start, end| {
-                        if end - asked >= STOP_EVERY {
-                            asked = end;
-                            if stop() {
-                                return Err(Error::interrupted());
+                        bounds[len] = (start, end);
+                        len += 1;
+                        if len == BATCH {
+                            len = 0;
+                            if end - asked >= STOP_EVERY {
+                                asked = end;
+                                if stop() {
+                                    return Err(Error::interrupted());
+                                }
                             }
+                            visit(Unit::Pieces { segment: &segment, bounds: &bounds })?;
                         }
-                        visit(Unit::Piece { segment: &segment, start, end })
+                        Ok(())
                     })?;
-                    visit(Unit::End { segment: &segment })?;
+                    visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })?;
                 }
             }
         }

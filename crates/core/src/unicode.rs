@@ -141,6 +141,28 @@ pub fn class_at(text: &[u8], pos: usize) -> (u8, usize) {
     }
 }
 
+/// The same for a character beyond ASCII: what most are is in one table by their first two bytes.
+#[inline]
+pub fn wide_class_at(text: &[u8], pos: usize) -> (u8, usize) {
+    if let Some(&[first, second, third]) = text.get(pos..pos + 3).and_then(|bytes| bytes.first_chunk::<3>()) {
+        let at = usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f);
+        let is_second = second & 0xc0 == 0x80;
+        if (0xc2..0xe0).contains(&first) && is_second {
+            return (tables::TWO_BYTES[at], 2);
+        }
+        if first & 0xf0 == 0xe0 && is_second && third & 0xc0 == 0x80 {
+            let class = tables::THREE_BYTES[at & 0x3ff];
+            if class != MIXED {
+                return (class, 3);
+            }
+        }
+    }
+    class_at(text, pos)
+}
+
+/// Flags that no character has: those that start with the same two bytes are not all of one class.
+const MIXED: u8 = 255;
+
 /// The code point at `pos`, which must be inside `text`, and its length in bytes; `ILL_FORMED` for an ill-formed byte.
 #[inline]
 pub fn char_at(text: &[u8], pos: usize) -> (u32, usize) {

@@ -5,14 +5,13 @@ use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers,
 use crate::unicode::{char_len, class_at};
 
 /// See `super::ByMasks`.
-#[inline]
+#[inline(always)]
 pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
     let first = text[pos];
-    if first == b' ' && masks::has(&masks.letter, pos + 1) {
-        return masks::run(&masks.letter, pos + 1);
-    }
-    if masks::has(&masks.letter, pos) {
-        return masks::run(&masks.letter, pos);
+    // A word, with the one character in front of it or without.
+    let start = pos + usize::from(may_lead(first));
+    if masks::has(&masks.letter, start) {
+        return masks::run(&masks.letter, start);
     }
     if masks::has(&masks.number, pos) {
         return up_to_three_numbers(text, pos);
@@ -38,6 +37,21 @@ pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
         Some(white) => end_of_white(&white, text, pos),
         None => usize::MAX,
     }
+}
+
+/// Whether an ASCII character surely joins the letters behind it: not the apostrophe, which may start a contraction.
+#[inline]
+fn may_lead(byte: u8) -> bool {
+    const LEADS: [bool; 256] = {
+        let mut leads = [false; 256];
+        let mut byte = 0;
+        while byte < 0x80u8 {
+            leads[byte as usize] = !byte.is_ascii_alphanumeric() && !matches!(byte, b'\r' | b'\n' | b'\'');
+            byte += 1;
+        }
+        leads
+    };
+    LEADS[byte as usize]
 }
 
 fn end_of_white(white: &White, text: &[u8], pos: usize) -> usize {

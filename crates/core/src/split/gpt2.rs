@@ -5,7 +5,7 @@ use super::{is_letter, is_number, is_other, run, white, white_by_masks};
 use crate::unicode::{class_at, SPACE};
 
 /// See `super::ByMasks`.
-#[inline]
+#[inline(always)]
 pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
     let start = pos + usize::from(text[pos] == b' ');
     if masks::has(&masks.letter, start) {

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use crate::unicode::{class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
+use crate::unicode::{wide_class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// Bytes in a window.
 pub const WINDOW: usize = 64 * WORDS;
@@ -14,8 +14,8 @@ const WORDS: usize = 64;
 /// A scanner looks at no more bytes behind a place that it comes to.
 const LOOK: usize = 8;
 
-/// A bit for each byte of the window. One word more is always 0, so that runs end.
-pub type Map = [u64; WORDS + 1];
+/// A bit for each byte of the window. Of two words more the first is always 0, so that runs end.
+pub type Map = [u64; WORDS + 2];
 
 pub struct Masks {
     pub letter: Map,
@@ -45,7 +45,7 @@ impl Masks {
     }
 
     fn new() -> Box<Self> {
-        const NONE: Map = [0; WORDS + 1];
+        const NONE: Map = [0; WORDS + 2];
         let (letter, number, space, other, newline, upper, lower) = (NONE, NONE, NONE, NONE, NONE, NONE, NONE);
         Box::new(Self { letter, number, space, other, newline, upper, lower, known: 0 })
     }
@@ -56,7 +56,7 @@ impl Masks {
         let words = len.div_ceil(64);
         // No run goes on there, and a character that starts in the window may end there.
         for map in self.maps() {
-            map[words] = 0;
+            map[words..words + 2].fill(0);
         }
         let mut wide = [0; WORDS];
         for (word, block) in text[..len].chunks(64).enumerate() {
@@ -100,27 +100,38 @@ impl Masks {
         if done > start {
             bits &= u64::MAX << (done - start);
         }
+        // Neighbours are mostly of one class: their bits are put in at once.
+        let (mut class, mut run) = (0, 0u128);
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
-            let (class, size) = class_at(text, start + bit);
-            let (here, next) = (((1u64 << size) - 1) << bit, ((1u64 << size) - 1) >> (64 - bit).min(63));
-            let set = |map: &mut Map, is: bool| {
-                let is = u64::from(is).wrapping_neg();
-                map[word] |= here & is;
-                map[word + 1] |= next & is;
-            };
-            set(&mut self.letter, class & LETTER != 0);
-            set(&mut self.number, class & NUMBER != 0);
-            set(&mut self.space, class & SPACE != 0);
-            set(&mut self.upper, class & (UPPER | CASELESS | MARK) != 0);
-            set(&mut self.lower, class & (LOWER | CASELESS | MARK) != 0);
+            let (next, size) = wide_class_at(text, start + bit);
+            if next != class {
+                self.put(word, class, run);
+                (class, run) = (next, 0);
+            }
+            run |= ((1u128 << size) - 1) << bit;
             done = start + bit + size;
             if bit + size >= 64 {
                 break;
             }
             bits &= u64::MAX << (bit + size);
         }
+        self.put(word, class, run);
         done
+    }
+
+    fn put(&mut self, word: usize, class: u8, bits: u128) {
+        let (here, next) = (bits as u64, (bits >> 64) as u64);
+        let set = |map: &mut Map, flags: u8| {
+            let is = u64::from(class & flags != 0).wrapping_neg();
+            map[word] |= here & is;
+            map[word + 1] |= next & is;
+        };
+        set(&mut self.letter, LETTER);
+        set(&mut self.number, NUMBER);
+        set(&mut self.space, SPACE);
+        set(&mut self.upper, UPPER | CASELESS | MARK);
+        set(&mut self.lower, LOWER | CASELESS | MARK);
     }
 }
 
@@ -134,7 +145,8 @@ pub fn has(map: &Map, at: usize) -> bool {
 #[inline]
 pub fn run(map: &Map, at: usize) -> usize {
     let mut word = at / 64;
-    let rest = !map[word] >> (at % 64);
+    // 64 bits from there on, of two words: nearly always enough, and without a question which word the end is in.
+    let rest = !(((u128::from(map[word + 1]) << 64 | u128::from(map[word])) >> (at % 64)) as u64);
     if rest != 0 {
         return at + rest.trailing_zeros() as usize;
     }
@@ -247,7 +259,7 @@ mod tests {
 
     #[test]
     fn runs_and_last_bits() {
-        let mut map: Map = [0; WORDS + 1];
+        let mut map: Map = [0; WORDS + 2];
         map[0] = u64::MAX << 60;
         map[1] = u64::MAX;
         map[2] = 0b1011;

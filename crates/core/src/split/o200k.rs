@@ -11,7 +11,7 @@ use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers,
 use crate::unicode::{char_len, class_at, CASELESS, LOWER, MARK, SPACE, UPPER};
 
 /// See `super::ByMasks`.
-#[inline]
+#[inline(always)]
 pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
     let first = text[pos];
     let is_in_word = |at| masks::has(&masks.upper, at) || masks::has(&masks.lower, at);
