@@ -10,7 +10,7 @@ use crate::unicode::{wide_class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE
 
 /// Bytes in a window.
 pub const WINDOW: usize = 64 * WORDS;
-const WORDS: usize = 64;
+pub const WORDS: usize = 64;
 /// A scanner looks at no more bytes behind a place that it comes to.
 const LOOK: usize = 8;
 
@@ -29,6 +29,12 @@ pub struct Masks {
     pub upper: Map,
     /// `\p{Ll}\p{Lm}\p{Lo}\p{M}`
     pub lower: Map,
+    /// `' '`, `'\''` and `'/'`
+    pub blank: Map,
+    pub quote: Map,
+    pub slash: Map,
+    /// What is no ASCII.
+    pub wide: Map,
     /// Runs that reach this far may go on in the text behind the window.
     pub known: usize,
 }
@@ -46,8 +52,8 @@ impl Masks {
 
     fn new() -> Box<Self> {
         const NONE: Map = [0; WORDS + 2];
-        let (letter, number, space, other, newline, upper, lower) = (NONE, NONE, NONE, NONE, NONE, NONE, NONE);
-        Box::new(Self { letter, number, space, other, newline, upper, lower, known: 0 })
+        let [letter, number, space, other, newline, upper, lower, blank, quote, slash, wide] = [NONE; 11];
+        Box::new(Self { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, known: 0 })
     }
 
     /// Fills the maps for the first `WINDOW` bytes of `text`; a few bytes beyond its end no bit is set.
@@ -58,7 +64,6 @@ impl Masks {
         for map in self.maps() {
             map[words..words + 2].fill(0);
         }
-        let mut wide = [0; WORDS];
         for (word, block) in text[..len].chunks(64).enumerate() {
             let found = match block.first_chunk::<64>() {
                 Some(block) => ascii(block),
@@ -74,13 +79,16 @@ impl Masks {
             self.newline[word] = found.newline;
             self.upper[word] = found.upper;
             self.lower[word] = found.lower;
-            wide[word] = found.wide;
+            self.blank[word] = found.blank;
+            self.quote[word] = found.quote;
+            self.slash[word] = found.slash;
+            self.wide[word] = found.wide;
         }
         self.known = if text.len() > WINDOW { WINDOW - LOOK } else { usize::MAX };
         let mut done = 0;
-        for (word, &bits) in wide[..words].iter().enumerate() {
-            if bits != 0 {
-                done = self.fill_wide(text, word, bits, done);
+        for word in 0..words {
+            if self.wide[word] != 0 {
+                done = self.fill_wide(text, word, self.wide[word], done);
             }
         }
         for word in 0..words {
@@ -89,9 +97,9 @@ impl Masks {
         }
     }
 
-    fn maps(&mut self) -> [&mut Map; 7] {
-        let Self { letter, number, space, other, newline, upper, lower, .. } = self;
-        [letter, number, space, other, newline, upper, lower]
+    fn maps(&mut self) -> [&mut Map; 11] {
+        let Self { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, known: _ } = self;
+        [letter, number, space, other, newline, upper, lower, blank, quote, slash, wide]
     }
 
     /// The same for the characters beyond ASCII that start in a word, but for what is `done`.
@@ -135,6 +143,19 @@ impl Masks {
     }
 }
 
+/// A word of a map moved so that each bit is that of the byte before, or some bytes before.
+#[inline]
+pub fn before(map: &Map, word: usize, by: u32) -> u64 {
+    let previous = if word == 0 { 0 } else { map[word - 1] };
+    map[word] << by | previous >> (64 - by)
+}
+
+/// The same for the byte behind.
+#[inline]
+pub fn after(map: &Map, word: usize) -> u64 {
+    map[word] >> 1 | map[word + 1] << 63
+}
+
 /// Whether the bit of a byte is set.
 #[inline]
 pub fn has(map: &Map, at: usize) -> bool {
@@ -157,6 +178,21 @@ pub fn run(map: &Map, at: usize) -> usize {
             return word * 64 + rest.trailing_zeros() as usize;
         }
     }
+}
+
+/// The first set bit from `at` on.
+#[inline]
+pub fn next(map: &Map, at: usize) -> usize {
+    let mut word = at / 64;
+    let mut bits = map.get(word).map_or(0, |bits| bits & u64::MAX << (at % 64));
+    while bits == 0 {
+        word += 1;
+        match map.get(word) {
+            Some(next) => bits = *next,
+            None => return usize::MAX,
+        }
+    }
+    word * 64 + bits.trailing_zeros() as usize
 }
 
 /// Behind the last set bit in `from..to`, if there is one.
@@ -185,6 +221,9 @@ struct Ascii {
     number: u64,
     space: u64,
     newline: u64,
+    blank: u64,
+    quote: u64,
+    slash: u64,
     wide: u64,
 }
 
@@ -211,7 +250,11 @@ fn ascii(block: &[u8; 64]) -> Ascii {
             found.upper |= bits(range(b'A', 26));
             found.lower |= bits(range(b'a', 26));
             found.number |= bits(range(b'0', 10));
-            found.space |= bits(_mm_or_si128(range(b'\t', 5), is(b' ')));
+            let blank = is(b' ');
+            found.space |= bits(_mm_or_si128(range(b'\t', 5), blank));
+            found.blank |= bits(blank);
+            found.quote |= bits(is(b'\''));
+            found.slash |= bits(is(b'/'));
             found.newline |= bits(_mm_or_si128(is(b'\n'), is(b'\r')));
             found.wide |= bits(_mm_and_si128(bytes, set(0x80)));
         }
@@ -236,6 +279,9 @@ fn ascii_one_by_one(block: &[u8; 64]) -> Ascii {
         found.number |= bit(byte.is_ascii_digit());
         found.space |= bit(matches!(byte, b'\t'..=b'\r' | b' '));
         found.newline |= bit(matches!(byte, b'\r' | b'\n'));
+        found.blank |= bit(*byte == b' ');
+        found.quote |= bit(*byte == b'\'');
+        found.slash |= bit(*byte == b'/');
         found.wide |= bit(!byte.is_ascii());
     }
     found
@@ -251,8 +297,28 @@ mod tests {
             let block: [u8; 64] = std::array::from_fn(|i| (i as u8).wrapping_mul(5).wrapping_add(shift));
             let (fast, slow) = (ascii(&block), ascii_one_by_one(&block));
             assert_eq!(
-                (fast.upper, fast.lower, fast.number, fast.space, fast.newline, fast.wide),
-                (slow.upper, slow.lower, slow.number, slow.space, slow.newline, slow.wide)
+                [
+                    fast.upper,
+                    fast.lower,
+                    fast.number,
+                    fast.space,
+                    fast.newline,
+                    fast.blank,
+                    fast.quote,
+                    fast.slash,
+                    fast.wide
+                ],
+                [
+                    slow.upper,
+                    slow.lower,
+                    slow.number,
+                    slow.space,
+                    slow.newline,
+                    slow.blank,
+                    slow.quote,
+                    slow.slash,
+                    slow.wide
+                ]
             );
         }
     }

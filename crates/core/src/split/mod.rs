@@ -5,6 +5,7 @@
 //! A piece depends on the text from its start to the text's end and on nothing before: regular expressions without
 //! look-behind have no memory. To add a scanner: a file here, a row in `SCANNERS`.
 
+mod bounds;
 mod cl100k;
 pub mod digits;
 mod gpt2;
@@ -15,6 +16,7 @@ pub mod regex;
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
+use bounds::Bounds;
 use masks::Masks;
 use regex::{Regex, ScanState, Syntax};
 
@@ -144,9 +146,27 @@ impl Pattern {
     pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
         if let Kind::Scanner(Scanner { by_masks: Some(by_masks), end, .. }) = &self.0 {
             return match by_masks {
-                ByMasks::Gpt2 => in_windows(text, gpt2::end_by_masks, *end, visit),
-                ByMasks::Cl100k => in_windows(text, cl100k::end_by_masks, *end, visit),
-                ByMasks::O200k => in_windows(text, o200k::end_by_masks, *end, visit),
+                ByMasks::Gpt2 => in_windows(
+                    text,
+                    |masks, len, bounds| bounds.fill(masks, len, bounds::gpt2(masks)),
+                    gpt2::end_by_masks,
+                    *end,
+                    visit,
+                ),
+                ByMasks::Cl100k => in_windows(
+                    text,
+                    |masks, len, bounds| bounds.fill(masks, len, bounds::cl100k(masks)),
+                    cl100k::end_by_masks,
+                    *end,
+                    visit,
+                ),
+                ByMasks::O200k => in_windows(
+                    text,
+                    |masks, len, bounds| bounds.fill(masks, len, bounds::o200k(masks)),
+                    o200k::end_by_masks,
+                    *end,
+                    visit,
+                ),
             };
         }
         let (mut scan, mut pos) = (self.scan(text), 0);
@@ -196,24 +216,46 @@ impl Pattern {
 #[inline]
 fn in_windows(
     text: &[u8],
+    find_bounds: impl Fn(&Masks, usize, &mut Bounds),
     end_by_masks: impl Fn(&Masks, &[u8], usize) -> usize,
     end: fn(&[u8], usize) -> usize,
     mut visit: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     Masks::with(|masks| {
+        let mut bounds = Bounds::new();
         let mut start = 0;
         while start < text.len() {
             let rest = &text[start..];
             masks.fill(rest);
+            find_bounds(masks, rest.len(), &mut bounds);
             let known = masks.known.min(rest.len());
-            let mut pos = 0;
+            let (mut pos, mut word) = (0, 0);
+            let mut starts = bounds.starts[0] & !1;
+            let mut odd = masks::next(&bounds.odd, 0);
             while pos < known {
-                let end = end_by_masks(masks, rest, pos);
+                while starts == 0 && word + 1 < masks::WORDS {
+                    word += 1;
+                    starts = bounds.starts[word];
+                }
+                let next = if starts == 0 { rest.len() } else { word * 64 + starts.trailing_zeros() as usize };
+                let mut end = next;
+                if odd < next || starts == 0 {
+                    end = end_by_masks(masks, rest, pos);
+                }
                 if end > known {
                     break;
                 }
                 visit(start + pos, start + end)?;
                 pos = end;
+                if end == next {
+                    starts &= starts.wrapping_sub(1);
+                } else if pos < known {
+                    word = pos / 64;
+                    starts = bounds.starts[word] & (u64::MAX - 1) << (pos % 64);
+                }
+                if odd < pos {
+                    odd = masks::next(&bounds.odd, pos);
+                }
             }
             start += pos;
             if pos == 0 {
@@ -450,7 +492,17 @@ mod tests {
                     };
                     pattern.split(text, visit).expect("nothing fails");
                     let at = ends.iter().zip(boundaries(scanner, text)).position(|(ours, right)| *ours != right);
-                    assert_eq!(at, None, "{} {:?}", scanner.name, &text[ends[at.unwrap_or(1) - 1]..][..20]);
+                    let near = at.map(|at| {
+                        (
+                            ends[at - 1],
+                            ends[at],
+                            String::from_utf8_lossy(
+                                &text[ends[at - 1].saturating_sub(8)..]
+                                    [..40.min(text.len() - ends[at - 1].saturating_sub(8))],
+                            ),
+                        )
+                    });
+                    assert_eq!(near, None, "{} wrong end of a piece", scanner.name);
                     assert_eq!(ends.last(), Some(&text.len()));
                 }
             }
