@@ -16,7 +16,7 @@ const LONG: usize = 128;
 /// Slots at the start and at most: 16 KiB and 2 MiB of short pieces.
 const FIRST: usize = 1 << 9;
 const MOST: usize = 1 << 18;
-/// Bytes and ids of long pieces at most.
+/// Bytes of long pieces and their ids at most.
 const ARENA: usize = 1 << 24;
 
 /// A short piece: its bytes and its length in the last byte; its ids, their number in the two highest bits.
@@ -32,12 +32,13 @@ pub struct Slot {
 #[repr(C, align(64))]
 struct Bucket([Slot; 2]);
 
-/// A long piece: its hash, and where its bytes and ids are.
+/// A long piece: its hash, and where its bytes and behind them its ids are.
 #[derive(Clone, Copy, Default)]
 struct LongSlot {
     hash: u64,
-    bytes: (u32, u32),
-    ids: (u32, u32),
+    at: u32,
+    len: u16,
+    ids: u16,
 }
 
 pub struct Cache {
@@ -46,8 +47,8 @@ pub struct Cache {
     added: usize,
     long_slots: Vec<LongSlot>,
     long_added: usize,
-    bytes: Vec<u8>,
-    ids: Vec<u32>,
+    /// The bytes and the ids of long pieces.
+    arena: Vec<u8>,
 }
 
 impl Slot {
@@ -63,7 +64,7 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 impl Default for Cache {
     fn default() -> Self {
         let (slots, long_slots) = (vec![Default::default(); FIRST / 2], vec![LongSlot::default(); FIRST / 2]);
-        Self { slots, added: 0, long_slots, long_added: 0, bytes: Vec::new(), ids: Vec::new() }
+        Self { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() }
     }
 }
 
@@ -71,8 +72,8 @@ impl Default for Cache {
 #[inline]
 fn key(text: &[u8], start: usize, end: usize) -> u128 {
     let len = end - start;
-    let bytes = match text.get(start..start + 16) {
-        Some(bytes) => u128::from_le_bytes(bytes.try_into().unwrap_or_default()) & ((1 << (8 * len)) - 1),
+    let bytes = match text.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
+        Some(bytes) => u128::from_le_bytes(*bytes) & KEPT[len],
         None => {
             let mut bytes = [0; 16];
             bytes[..len].copy_from_slice(&text[start..end]);
@@ -82,9 +83,19 @@ fn key(text: &[u8], start: usize, end: usize) -> u128 {
     bytes | (len as u128) << 120
 }
 
+/// The first so many bytes of a number.
+const KEPT: [u128; SHORT + 1] = {
+    let (mut kept, mut len) = ([0; SHORT + 1], 0);
+    while len <= SHORT {
+        kept[len] = (1 << (8 * len)) - 1;
+        len += 1;
+    }
+    kept
+};
+
 #[inline]
-fn hash_of(key: u128) -> usize {
-    mix(key as u64, (key >> 64) as u64) as usize
+fn hash_of(key: u128) -> u64 {
+    mix(key as u64, (key >> 64) as u64)
 }
 
 impl Cache {
@@ -96,34 +107,56 @@ impl Cache {
         out: &mut impl Output,
         encode: impl Fn(&[u8], &mut Vec<u32>),
     ) {
-        // While one bucket is looked at, the next ones are on their way from memory.
+        // While one is looked at, what is known of the next ones is on its way from memory.
         let mut keys = [0; BATCH];
         let mut hashes = [0; BATCH];
+        let mut long = 0u64;
         for (i, &(start, end)) in bounds.iter().enumerate() {
-            keys[i] = if end - start <= SHORT { key(text, start, end) } else { 0 };
-            hashes[i] = hash_of(keys[i]);
-            prefetch(&self.slots[hashes[i] & (self.slots.len() - 1)]);
+            if end - start <= SHORT {
+                keys[i] = key(text, start, end);
+                hashes[i] = hash_of(keys[i]);
+                prefetch(&self.slots[hashes[i] as usize & (self.slots.len() - 1)]);
+            } else if end - start <= LONG {
+                hashes[i] = hash(&text[start..end]);
+                long |= 1 << i;
+                prefetch(self.long_slot(hashes[i]));
+            }
+        }
+        while long != 0 {
+            let slot = self.long_slot(hashes[long.trailing_zeros() as usize]);
+            self.arena.get(slot.at as usize).map(prefetch);
+            long &= long - 1;
         }
         for (i, &(start, end)) in bounds.iter().enumerate() {
-            let Bucket([first, second]) = &self.slots[hashes[i] & (self.slots.len() - 1)];
+            let Bucket([first, second]) = &self.slots[hashes[i] as usize & (self.slots.len() - 1)];
             let slot = if first.key == keys[i] { first } else { second };
             if slot.key == keys[i] && keys[i] != 0 {
                 out.known(slot);
             } else {
-                out.added(|out| self.miss(&text[start..end], out, &encode));
+                out.added(|out| self.miss(&text[start..end], hashes[i], out, &encode));
             }
         }
     }
 
+    #[inline]
+    fn long_slot(&self, hash: u64) -> &LongSlot {
+        &self.long_slots[hash as usize & (self.long_slots.len() - 1)]
+    }
+
     #[inline(never)]
-    fn miss(&mut self, piece: &[u8], out: &mut Vec<u32>, encode: impl FnOnce(&[u8], &mut Vec<u32>)) {
+    fn miss(&mut self, piece: &[u8], hash: u64, out: &mut Vec<u32>, encode: impl FnOnce(&[u8], &mut Vec<u32>)) {
         let from = out.len();
         if piece.len() > LONG {
             return encode(piece, out);
         }
-        let hash = hash(piece);
-        if self.find_long(hash, piece, out) {
-            return;
+        let slot = self.long_slot(hash);
+        if slot.hash == hash && slot.len as usize == piece.len() {
+            let known = &self.arena[slot.at as usize..];
+            let (bytes, ids) = known[..piece.len() + 4 * slot.ids as usize].split_at(piece.len());
+            if bytes == piece {
+                out.extend(ids.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])));
+                return;
+            }
         }
         encode(piece, out);
         let ids = &out[from..];
@@ -151,41 +184,32 @@ impl Cache {
     }
 
     fn place(&mut self, slot: Slot) {
-        let at = hash_of(slot.key) & (self.slots.len() - 1);
+        let at = hash_of(slot.key) as usize & (self.slots.len() - 1);
         let Bucket([first, _]) = self.slots[at];
         self.slots[at] = Bucket([slot, first]);
     }
 
-    fn find_long(&mut self, hash: u64, piece: &[u8], out: &mut Vec<u32>) -> bool {
-        let LongSlot { hash: known, bytes, ids } = self.long_slots[hash as usize & (self.long_slots.len() - 1)];
-        let is_known = known == hash && &self.bytes[bytes.0 as usize..bytes.1 as usize] == piece;
-        if is_known {
-            out.extend_from_slice(&self.ids[ids.0 as usize..ids.1 as usize]);
-        }
-        is_known
-    }
-
     fn add_long(&mut self, hash: u64, piece: &[u8], ids: &[u32]) {
-        if self.bytes.len() + piece.len() > ARENA || self.ids.len() + ids.len() > ARENA {
-            self.bytes.clear();
-            self.ids.clear();
+        if self.arena.len() > ARENA {
+            self.arena.clear();
             self.long_slots.fill(LongSlot::default());
         }
         self.long_added += 1;
         if self.long_added > self.long_slots.len() / 2 && self.long_slots.len() < MOST {
             let larger = vec![LongSlot::default(); self.long_slots.len() * 4];
-            for slot in std::mem::replace(&mut self.long_slots, larger).into_iter().filter(|slot| slot.bytes.1 > 0) {
-                let at = slot.hash as usize & (self.long_slots.len() - 1);
-                self.long_slots[at] = slot;
+            for slot in std::mem::replace(&mut self.long_slots, larger).into_iter().filter(|slot| slot.len > 0) {
+                self.place_long(slot);
             }
             self.long_added = 0;
         }
-        let at = hash as usize & (self.long_slots.len() - 1);
-        let bytes = (self.bytes.len() as u32, (self.bytes.len() + piece.len()) as u32);
-        self.long_slots[at] =
-            LongSlot { hash, bytes, ids: (self.ids.len() as u32, (self.ids.len() + ids.len()) as u32) };
-        self.bytes.extend_from_slice(piece);
-        self.ids.extend_from_slice(ids);
+        self.place_long(LongSlot { hash, at: self.arena.len() as u32, len: piece.len() as u16, ids: ids.len() as u16 });
+        self.arena.extend_from_slice(piece);
+        self.arena.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    }
+
+    fn place_long(&mut self, slot: LongSlot) {
+        let at = slot.hash as usize & (self.long_slots.len() - 1);
+        self.long_slots[at] = slot;
     }
 }
 
@@ -244,13 +268,13 @@ fn push(out: &mut Vec<u32>, slot: &Slot) {
 }
 
 #[inline]
-fn prefetch(bucket: &Bucket) {
+fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint; it reads nothing that the program sees.
     unsafe {
         use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(bucket).cast());
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = bucket;
+    let _ = place;
 }
