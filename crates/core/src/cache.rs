@@ -41,11 +41,16 @@ struct LongSlot {
     ids: u16,
 }
 
+/// A place for four long pieces, the one added last first. One cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct LongBucket([LongSlot; 4]);
+
 pub struct Cache {
     slots: Vec<Bucket>,
     /// Short pieces added since it grew.
     added: usize,
-    long_slots: Vec<LongSlot>,
+    long_slots: Vec<LongBucket>,
     long_added: usize,
     /// The bytes and the ids of long pieces.
     arena: Vec<u8>,
@@ -63,7 +68,7 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 
 impl Default for Cache {
     fn default() -> Self {
-        let (slots, long_slots) = (vec![Default::default(); FIRST / 2], vec![LongSlot::default(); FIRST / 2]);
+        let (slots, long_slots) = (vec![Bucket::default(); FIRST / 2], vec![LongBucket::default(); FIRST / 4]);
         Self { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() }
     }
 }
@@ -119,12 +124,13 @@ impl Cache {
             } else if end - start <= LONG {
                 hashes[i] = hash(&text[start..end]);
                 long |= 1 << i;
-                prefetch(self.long_slot(hashes[i]));
+                prefetch(self.long_bucket(hashes[i]));
             }
         }
         while long != 0 {
-            let slot = self.long_slot(hashes[long.trailing_zeros() as usize]);
-            self.arena.get(slot.at as usize).map(prefetch);
+            if let Some(slot) = self.long_slot(hashes[long.trailing_zeros() as usize]) {
+                self.arena.get(slot.at as usize).map(prefetch);
+            }
             long &= long - 1;
         }
         for (i, &(start, end)) in bounds.iter().enumerate() {
@@ -139,8 +145,13 @@ impl Cache {
     }
 
     #[inline]
-    fn long_slot(&self, hash: u64) -> &LongSlot {
+    fn long_bucket(&self, hash: u64) -> &LongBucket {
         &self.long_slots[hash as usize & (self.long_slots.len() - 1)]
+    }
+
+    #[inline]
+    fn long_slot(&self, hash: u64) -> Option<&LongSlot> {
+        self.long_bucket(hash).0.iter().find(|slot| slot.hash == hash)
     }
 
     #[inline(never)]
@@ -149,8 +160,7 @@ impl Cache {
         if piece.len() > LONG {
             return encode(piece, out);
         }
-        let slot = self.long_slot(hash);
-        if slot.hash == hash && slot.len as usize == piece.len() {
+        if let Some(slot) = self.long_slot(hash).filter(|slot| slot.len as usize == piece.len()) {
             let known = &self.arena[slot.at as usize..];
             let (bytes, ids) = known[..piece.len() + 4 * slot.ids as usize].split_at(piece.len());
             if bytes == piece {
@@ -175,7 +185,7 @@ impl Cache {
         if self.added > self.slots.len() * 2 && self.slots.len() * 2 < MOST {
             let larger = vec![Default::default(); self.slots.len() * 4];
             let old = std::mem::replace(&mut self.slots, larger);
-            for slot in old.iter().flat_map(|bucket| &bucket.0).rev().filter(|slot| slot.key != 0) {
+            for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.key != 0) {
                 self.place(*slot);
             }
             self.added = 0;
@@ -192,13 +202,14 @@ impl Cache {
     fn add_long(&mut self, hash: u64, piece: &[u8], ids: &[u32]) {
         if self.arena.len() > ARENA {
             self.arena.clear();
-            self.long_slots.fill(LongSlot::default());
+            self.long_slots.fill(LongBucket::default());
         }
         self.long_added += 1;
-        if self.long_added > self.long_slots.len() / 2 && self.long_slots.len() < MOST {
-            let larger = vec![LongSlot::default(); self.long_slots.len() * 4];
-            for slot in std::mem::replace(&mut self.long_slots, larger).into_iter().filter(|slot| slot.len > 0) {
-                self.place_long(slot);
+        if self.long_added > self.long_slots.len() * 2 && self.long_slots.len() * 4 < MOST {
+            let larger = vec![LongBucket::default(); self.long_slots.len() * 4];
+            let old = std::mem::replace(&mut self.long_slots, larger);
+            for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.len > 0) {
+                self.place_long(*slot);
             }
             self.long_added = 0;
         }
@@ -209,7 +220,8 @@ impl Cache {
 
     fn place_long(&mut self, slot: LongSlot) {
         let at = slot.hash as usize & (self.long_slots.len() - 1);
-        self.long_slots[at] = slot;
+        let LongBucket([first, second, third, _]) = self.long_slots[at];
+        self.long_slots[at] = LongBucket([slot, first, second, third]);
     }
 }
 
