@@ -2,11 +2,12 @@
 //!
 //! Text is bytes. [`unicode`] reads characters from it, [`split`] cuts it into pieces, [`pipeline`] runs the stages
 //! before a model (extra tokens, normalization, splitting) with an alignment to the original bytes, [`bpe`] turns
-//! pieces into ids and learns merges, [`count`] counts pieces, and [`engine`] puts it together.
+//! pieces into ids and learns merges, [`count`] counts pieces, [`engine`] puts it together, and [`decode`] goes back.
 
 pub mod bpe;
 pub mod chunk;
 pub mod count;
+pub mod decode;
 pub mod ends;
 pub mod engine;
 pub mod error;
