@@ -193,6 +193,10 @@ impl Policy {
         if normalized { &self.normalized } else { &self.raw }.as_ref()
     }
 
+    pub fn takes_any(&self) -> bool {
+        self.raw.is_some() || self.normalized.is_some()
+    }
+
     pub fn takes_normalized(&self) -> bool {
         self.normalized.is_some()
     }

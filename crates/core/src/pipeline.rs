@@ -22,6 +22,8 @@ pub struct Pipeline {
     lowercases: bool,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
+    /// Nothing but tokens changes or cuts a text before it is split.
+    only_matches: bool,
     pub extras: Extras,
 }
 
@@ -184,6 +186,7 @@ impl Pipeline {
             Stage::PrefixSpace => 3,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
+        let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
         let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
             Splitter::Digits(_) => None,
@@ -196,7 +199,8 @@ impl Pipeline {
         });
         let forms = forms.collect();
         let scanners = if lowercases { None } else { splits.iter().map(scanner).collect() };
-        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, rewrites)?, forms, lowercases })
+        let extras = Extras::new(extras, rewrites)?;
+        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, lowercases })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -238,22 +242,23 @@ impl Pipeline {
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         let mut worked = 0;
-        for item in self.items(text, policy, continues) {
-            match item {
-                Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
-                Item::Text(segment) => self.split(&segment, &mut |start, end| {
-                    worked += end - start;
-                    if worked >= STOP_EVERY {
-                        worked = 0;
-                        if stop() {
-                            return Err(Error::interrupted());
-                        }
+        let mut each = |item: Item<'_>| match item {
+            Item::Extra { index, span } => visit(Unit::Extra { index, span }),
+            Item::Text(segment) => self.split(&segment, &mut |start, end| {
+                worked += end - start;
+                if worked >= STOP_EVERY {
+                    worked = 0;
+                    if stop() {
+                        return Err(Error::interrupted());
                     }
-                    visit(Unit::Piece { segment: &segment, start, end })
-                })?,
-            }
+                }
+                visit(Unit::Piece { segment: &segment, start, end })
+            }),
+        };
+        if self.only_matches && !policy.takes_any() {
+            return each(Item::Text(Segment::plain(text, 0)));
         }
-        Ok(())
+        self.items(text, policy, continues).into_iter().try_for_each(each)
     }
 
     fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {
