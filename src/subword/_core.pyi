@@ -112,9 +112,7 @@ class Engine:
         """The text of some ids. Raises UnicodeDecodeError, if `errors` says so."""
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes: ...
-    def decode_batch(
-        self, batch: Sequence[Any], errors: str, skip_special_tokens: bool, threads: int
-    ) -> list[str]: ...
+    def decode_batch(self, batch: Sequence[Any], errors: str, skip_special_tokens: bool, threads: int) -> list[str]: ...
     def token_bytes(self, id: int) -> bytes:
         """The bytes that `id` decodes to. Raises UnknownTokenError."""
 

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind};
 use crate::hash::IntMap;
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, share_out};
 use crate::pipeline::Stop;
 use crate::vocab::Token;
 
@@ -165,10 +165,10 @@ impl Engine {
     ) -> Result<Vec<Vec<u8>>> {
         // Shared out by the size of the ids, as texts are by their bytes.
         let sizes: Vec<usize> = batch.iter().map(|ids| ids.len() * 4).collect();
-        let threads = threads.clamp(1, batch.len().max(1));
-        let parts = in_parallel(&sizes, vec![(); threads], stop, |(), range, stop| {
-            let mut out = Vec::with_capacity(range.len());
-            for index in range {
+        let jobs = share_out(&sizes, threads, |_, _| None);
+        let mut all = Vec::with_capacity(batch.len());
+        let decode = |(): &mut (), job: usize, out: &mut Vec<Vec<u8>>, stop: Stop<'_>| {
+            for (index, _) in jobs[job].parts(|item| sizes[item]) {
                 if stop() {
                     return Err(Error::interrupted());
                 }
@@ -177,8 +177,9 @@ impl Engine {
                     ..error
                 })?);
             }
-            Ok(out)
-        })?;
-        Ok(parts.into_iter().flatten().collect())
+            Ok(())
+        };
+        in_parallel(jobs.len(), vec![(); threads.max(1)], stop, decode, |out| all.append(out))?;
+        Ok(all)
     }
 }

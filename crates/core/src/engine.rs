@@ -8,7 +8,6 @@ use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
-use crate::parallel::in_parallel;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token, Vocab};
@@ -133,14 +132,26 @@ impl Engine {
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
-        self.pipeline.run(text, policy, false, stop, |unit| {
-            self.encode_unit(&unit, out);
-            Ok(())
-        })?;
+        self.encode_part(text, policy, false, stop, out)?;
         if add_special_tokens {
             out.extend_from_slice(&self.template.1);
         }
         Ok(())
+    }
+
+    /// Appends the ids of a part of a text; `continues` says that it does not start it.
+    pub fn encode_part(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        continues: bool,
+        stop: Stop<'_>,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.pipeline.run(text, policy, continues, stop, |unit| {
+            self.encode_unit(&unit, out);
+            Ok(())
+        })
     }
 
     #[inline]
@@ -219,76 +230,16 @@ impl Engine {
         Ok(count)
     }
 
+    pub(crate) fn template(&self) -> &(Vec<u32>, Vec<u32>) {
+        &self.template
+    }
+
     pub fn template_len(&self) -> usize {
         self.template.0.len() + self.template.1.len()
     }
 
     pub fn bpe(&self) -> &Bpe {
         &self.bpe
-    }
-
-    /// Ids of all texts in one buffer, and the length of each.
-    pub fn encode_batch(
-        &self,
-        texts: &[&[u8]],
-        policy: &Policy,
-        add_special_tokens: bool,
-        threads: usize,
-        stop: Stop<'_>,
-    ) -> Result<(Vec<u32>, Vec<usize>)> {
-        let parts = self.over_texts(texts, threads, stop, |text, out: &mut (Vec<u32>, Vec<usize>), stop| {
-            let from = out.0.len();
-            self.encode(text, policy, add_special_tokens, stop, &mut out.0)?;
-            out.1.push(out.0.len() - from);
-            Ok(())
-        })?;
-        let mut parts = parts.into_iter();
-        let (mut ids, mut lengths) = parts.next().unwrap_or_default();
-        for (more_ids, more_lengths) in parts {
-            ids.extend_from_slice(&more_ids);
-            lengths.extend_from_slice(&more_lengths);
-        }
-        Ok((ids, lengths))
-    }
-
-    pub fn count_batch(
-        &self,
-        texts: &[&[u8]],
-        policy: &Policy,
-        add_special_tokens: bool,
-        threads: usize,
-        stop: Stop<'_>,
-    ) -> Result<Vec<usize>> {
-        let parts = self.over_texts(texts, threads, stop, |text, out: &mut Vec<usize>, stop| {
-            out.push(self.count(text, policy, add_special_tokens, stop)?);
-            Ok(())
-        })?;
-        Ok(parts.concat())
-    }
-
-    /// Runs `work` on every text, in the order of the texts within each result; an error names its text.
-    fn over_texts<R: Default + Send>(
-        &self,
-        texts: &[&[u8]],
-        threads: usize,
-        stop: Stop<'_>,
-        work: impl Fn(&[u8], &mut R, Stop<'_>) -> Result<()> + Sync,
-    ) -> Result<Vec<R>> {
-        let threads = threads.clamp(1, texts.len().max(1));
-        let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-        in_parallel(&sizes, vec![(); threads], stop, |(), range, stop| {
-            let mut out = R::default();
-            for index in range {
-                if stop() {
-                    return Err(Error::interrupted());
-                }
-                work(texts[index], &mut out, stop).map_err(|error| Error {
-                    message: format!("text {index} of the batch: {}", error.message),
-                    ..error
-                })?;
-            }
-            Ok(out)
-        })
     }
 
     /// Byte spans of the pieces and of the extra tokens between them.

@@ -1,5 +1,6 @@
 //! Extra tokens: the special and added tokens beside a model's entries, and what a call does with those in its text.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
@@ -178,6 +179,13 @@ impl Policy {
                 char_count(&text[..found.start()])
             ),
         })
+    }
+
+    /// Whether no forbidden string starts in this part of a text.
+    pub fn allows(&self, text: &[u8], part: &Range<usize>) -> bool {
+        let Some((automaton, _)) = &self.forbidden else { return true };
+        let to = text.len().min(part.end + automaton.max_pattern_len());
+        automaton.find(Input::new(text).span(part.start..to)).is_none_or(|found| found.start() >= part.end)
     }
 
     /// The most bytes that a token taken from text has.
