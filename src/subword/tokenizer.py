@@ -333,7 +333,8 @@ class Tokenizer:
     ) -> int:
         """How many tokens a text takes: `len(encode(text))`, without making the list."""
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return int(self._engine.count(text, policy, add))
+        count: int = self._engine.count(text, policy, add)
+        return count
 
     def count_batch(
         self,

@@ -29,6 +29,9 @@ impl Part<'_> {
     }
 }
 
+/// How many bytes of texts, an empty one counting as some, are worked on between two questions whether to stop.
+const STOP_EVERY: usize = 1 << 16;
+
 /// What a batch of texts gives, joined in order.
 #[derive(Default)]
 struct Joined {
@@ -146,9 +149,14 @@ impl Engine {
         take: impl FnMut(&mut R) + Send,
     ) -> Result<()> {
         let do_job = |(): &mut (), job: usize, out: &mut R, stop: Stop<'_>| {
+            let mut worked = 0;
             for (index, range) in jobs[job].parts(|text| texts[text].len()) {
-                if stop() {
-                    return Err(Error::interrupted());
+                worked += range.len() + 64;
+                if worked >= STOP_EVERY {
+                    worked = 0;
+                    if stop() {
+                        return Err(Error::interrupted());
+                    }
                 }
                 work(&Part { text: texts[index], range }, out, stop).map_err(|error| Error {
                     message: format!("text {index} of the batch: {}", error.message),

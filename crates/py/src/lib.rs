@@ -175,7 +175,7 @@ impl Engine {
         policy: &Policy,
         add_special_tokens: bool,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        Ok(self.encode_ids(py, &text, policy, add_special_tokens)?.into_pyarray(py))
+        Ok(array(py, self.encode_ids(py, &text, policy, add_special_tokens)?))
     }
 
     fn encode_batch<'py>(
@@ -360,7 +360,17 @@ impl Engine {
         threads: usize,
     ) -> PyResult<(Vec<u32>, Vec<usize>)> {
         let bytes = texts.bytes();
-        interruptible(py, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+        let total = bytes.iter().fold(0, |sum: usize, text| sum.saturating_add(text.len() + 64));
+        run(py, total, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+    }
+}
+
+/// Ids as an array. A few are copied: that is quicker than to keep what holds them.
+fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
+    if ids.len() < 1024 {
+        PyArray1::from_slice(py, &ids)
+    } else {
+        ids.into_pyarray(py)
     }
 }
 
