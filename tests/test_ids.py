@@ -203,9 +203,11 @@ def test_numbers_are_shared_and_given_back() -> None:
     (number,) = tok.encode("h")
     before = sys.getrefcount(number)
     lists = [tok.encode("hh") for _ in range(100)]
-    assert lists[-1] == [number, number] and sys.getrefcount(number) == before + 200
+    during = sys.getrefcount(number)
+    assert lists == [[731, 731]] * 100
     del lists
-    assert sys.getrefcount(number) == before
+    after = sys.getrefcount(number)
+    assert (during, after) == (before + 200, before)
 
 
 def test_threads_that_need_the_numbers_at_once() -> None:
