@@ -251,7 +251,10 @@ class Tokenizer:
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[list[int]]:
-        """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default)."""
+        """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default).
+
+        The work is shared out by bytes: a long text is cut up for it, where that changes no id.
+        """
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         return list(self._engine.encode_batch(texts, policy, add, thread_count(threads)))
 
