@@ -435,8 +435,10 @@ class Tokenizer:
         """
         if errors is not REPLACE:
             check_errors(errors)
+        if skip_special_tokens is not False:
+            skip_special_tokens = flag("skip_special_tokens", skip_special_tokens)
         try:
-            text: str = self._engine.decode(ids, errors, flag("skip_special_tokens", skip_special_tokens))
+            text: str = self._engine.decode(ids, errors, skip_special_tokens)
         except UnicodeDecodeError as error:
             raise ill_formed(error) from error
         return text
