@@ -1,8 +1,10 @@
-"""`truncate` against brute force: every prefix and every suffix counted for itself."""
+"""`truncate` against brute force: every prefix and every suffix counted for itself. And texts cut up for threads."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,10 +21,12 @@ from subword import (
     Spec,
     Split,
     SplitRegex,
+    Template,
     Tokenizer,
     Vocab,
 )
 from subword.engine import char_starts
+from subword.errors import SpecialTokenError
 from subword.spec import Stage
 
 # What patterns, normalization and extra tokens treat in a way of its own.
@@ -199,3 +203,56 @@ def test_white_space_after_newlines_joins_them_where_the_text_is_cut() -> None:
     truncates_exactly(
         merging([(b" ", b" "), (b"\n", b" ")], (Split("cl100k"),)), "\n" + " " * 300 + "x", (0, 1, 100, 150)
     )
+
+
+# ======================== cut up for several threads ========================
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_number_of_threads_gives_what_one_gives(seed: int) -> None:
+    """Long texts are cut up for it, wherever their stages, patterns and extra tokens leave them alone."""
+    rng = random.Random(seed)
+    for _ in range(6):
+        tok, data = random_case(rng, runs=rng.random() < 0.3)
+        words = [
+            data,
+            *(data[at : at + rng.randint(1, 30)] for at in rng.choices(range(len(data) + 1), k=20)),
+            b" a b\n",
+        ]
+        long = b"".join(rng.choices(words, k=150_000 // (len(data) // 20 + 10)))
+        texts = [data, long, b"", long[: len(long) // 3], b" "]
+        special = {"add_special_tokens": rng.random() < 0.5}
+        expected = [tok.encode(text, **special) for text in texts]
+        for threads in (1, 2, 3, 4):
+            assert tok.encode_batch(texts, threads=threads, **special) == expected, tok.spec
+            assert tok.encode_batch_to_numpy(texts, threads=threads, **special).tolist() == expected
+            assert tok.count_batch(texts, threads=threads, **special) == list(map(len, expected))
+
+
+def test_a_text_that_is_cut_up_is_checked_as_a_whole() -> None:
+    """What is refused lies across a cut, or far behind one; the message is that for the whole text."""
+    stages = (MatchTokens(), Split("gpt2"))
+    extra = (ExtraToken(300, "b c"), ExtraToken(301, "b c b c d"), ExtraToken(302, "b b", "added"))
+    tok = Tokenizer(
+        Spec(stages, BPE(Vocab.of((bytes([byte]), byte) for byte in range(256))), extra, Template((7, "A", 8)))
+    )
+    plain = "b b a é " * 20_000
+    for text in (plain, plain + "b c", plain + "b c b c d", "b c" + plain, plain[:70_001] + "b c b c d" + plain):
+        for policy in ({}, {"allowed_special": {"b c"}}, {"disallowed_special": {"a é b"}}, {"disallowed_special": ()}):
+            alone = outcome_of(partial(tok.encode, text, add_special_tokens=True, **policy))  # type: ignore[arg-type]
+            for threads in (2, 4):
+                many = partial(tok.encode_batch, ["x", text], add_special_tokens=True, threads=threads, **policy)  # type: ignore[arg-type]
+                batch = outcome_of(many)
+                expected = (
+                    f"text 1 of the batch: {alone}"
+                    if isinstance(alone, str)
+                    else [tok.encode("x", add_special_tokens=True), alone]
+                )
+                assert batch == expected
+
+
+def outcome_of(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except SpecialTokenError as error:
+        return str(error)

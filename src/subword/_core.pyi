@@ -108,8 +108,11 @@ class Engine:
         `limits`: the arguments `max_tokens`, `overlap` and `ends` of `Tokenizer.chunk`.
         """
 
+    def decode(self, ids: Any, errors: str, skip_special_tokens: bool) -> str:
+        """The text of some ids. Raises UnicodeDecodeError, if `errors` says so."""
+
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes: ...
-    def decode_bytes_batch(self, batch: Sequence[Any], skip_special_tokens: bool, threads: int) -> list[bytes]: ...
+    def decode_batch(self, batch: Sequence[Any], errors: str, skip_special_tokens: bool, threads: int) -> list[str]: ...
     def token_bytes(self, id: int) -> bytes:
         """The bytes that `id` decodes to. Raises UnknownTokenError."""
 

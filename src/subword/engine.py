@@ -408,8 +408,11 @@ class ReferenceEngine:
         marker = self.spec.model.end_of_word.encode()
         return bool(marker) and (self.spec.model.vocab.piece_of(id) or b"").endswith(marker)
 
-    def decode_bytes_batch(self, batch: Any, skip_special_tokens: bool, threads: int) -> list[bytes]:
-        return [self.decode_bytes(ids, skip_special_tokens) for ids in batch]
+    def decode(self, ids: Any, errors: str, skip_special_tokens: bool) -> str:
+        return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", errors)
+
+    def decode_batch(self, batch: Any, errors: str, skip_special_tokens: bool, threads: int) -> list[str]:
+        return [self.decode(ids, errors, skip_special_tokens) for ids in batch]
 
     def token_bytes(self, id: Any) -> bytes:
         if id_of(id) not in self.bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import operator
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ Names: TypeAlias = "Collection[str] | Literal['all']"
 
 NONE: frozenset[str] = frozenset()
 ALL: Literal["all"] = "all"
+REPLACE = "replace"
 
 
 def load(
@@ -84,7 +85,8 @@ class Tokenizer:
         self._engine_name = engine
         compiled = compile_spec(spec)  # which checks the spec, for the reference too
         self._engine: Any = compiled if engine == "core" else ReferenceEngine(spec)
-        self._default: tuple[Any, bool] = (self._engine.default_policy, False)
+        self._encode: Callable[[Text, Any, bool], list[int]] = self._engine.encode
+        self._default_policy, self._ordinary_policy = self._engine.default_policy, self._engine.ordinary_policy
         self._policies: dict[tuple[str | frozenset[str], str | frozenset[str]], Any] = {}
 
     # ======================== what it is ========================
@@ -221,14 +223,13 @@ class Tokenizer:
             SpecialTokenError: the text spells a special token that is not allowed; the message says where and what
                 to do.
         """
-        policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
-        ids: list[int] = self._engine.encode(text, policy, add)
-        return ids
+        if allowed_special is NONE and disallowed_special is ALL and add_special_tokens is False:
+            return self._encode(text, self._default_policy, False)  # a short text takes less time than a call here
+        return self._encode(text, *self._how(allowed_special, disallowed_special, add_special_tokens))
 
     def encode_ordinary(self, text: Text) -> list[int]:
         """The ids of a text in which special tokens are just text. Can never give a special id."""
-        ids: list[int] = self._engine.encode(text, self._engine.ordinary_policy, False)
-        return ids
+        return self._encode(text, self._ordinary_policy, False)
 
     def encode_to_numpy(
         self,
@@ -250,7 +251,10 @@ class Tokenizer:
         add_special_tokens: bool = False,
         threads: int | None = None,
     ) -> list[list[int]]:
-        """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default)."""
+        """The ids of several texts, worked on by `threads` threads (as many as there are cores, by default).
+
+        The work is shared out by bytes: a long text is cut up for it, where that changes no id.
+        """
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         return list(self._engine.encode_batch(texts, policy, add, thread_count(threads)))
 
@@ -332,7 +336,8 @@ class Tokenizer:
     ) -> int:
         """How many tokens a text takes: `len(encode(text))`, without making the list."""
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
-        return int(self._engine.count(text, policy, add))
+        count: int = self._engine.count(text, policy, add)
+        return count
 
     def count_batch(
         self,
@@ -421,14 +426,22 @@ class Tokenizer:
 
     # ======================== decoding ========================
 
-    def decode(self, ids: Iterable[int], errors: str = "replace", skip_special_tokens: bool = False) -> str:
+    def decode(self, ids: Iterable[int], errors: str = REPLACE, skip_special_tokens: bool = False) -> str:
         """The text of some ids. Ids may end inside a character: `errors` says what becomes of such bytes.
 
         Raises:
             UnknownTokenError: an id that the vocabulary does not have; the message says which and where.
             SubwordValueError: with `errors="strict"`, the bytes are not well-formed UTF-8.
         """
-        return decode_utf8(self.decode_bytes(ids, skip_special_tokens), errors)
+        if errors is not REPLACE:
+            check_errors(errors)
+        if skip_special_tokens is not False:
+            skip_special_tokens = flag("skip_special_tokens", skip_special_tokens)
+        try:
+            text: str = self._engine.decode(ids, errors, skip_special_tokens)
+        except UnicodeDecodeError as error:
+            raise ill_formed(error) from error
+        return text
 
     def decode_bytes(self, ids: Iterable[int], skip_special_tokens: bool = False) -> bytes:
         """The bytes of some ids, whatever they are as text."""
@@ -445,8 +458,10 @@ class Tokenizer:
         """The texts of several lists of ids."""
         check_errors(errors)
         skip = flag("skip_special_tokens", skip_special_tokens)
-        decoded = self._engine.decode_bytes_batch(list_of("batch", batch), skip, thread_count(threads))
-        return [decode_utf8(data, errors) for data in decoded]
+        try:
+            return list(self._engine.decode_batch(list_of("batch", batch), errors, skip, thread_count(threads)))
+        except UnicodeDecodeError as error:
+            raise ill_formed(error) from error
 
     def stream_decoder(self, errors: str = "replace", skip_special_tokens: bool = False) -> StreamDecoder:
         """A decoder for ids that arrive one by one."""
@@ -530,7 +545,7 @@ class Tokenizer:
     def _how(self, allowed: Names, disallowed: Names, add_special_tokens: bool) -> tuple[Any, bool]:
         """What a call does with special tokens, as the engine takes it: the policy, and whether to add the template."""
         if allowed is NONE and disallowed is ALL and add_special_tokens is False:
-            return self._default
+            return self._default_policy, False
         add = flag("add_special_tokens", add_special_tokens)
         key = hashable("allowed_special", allowed), hashable("disallowed_special", disallowed)
         policy = self._policies.get(key)
@@ -658,12 +673,8 @@ def check_errors(errors: str) -> None:
         raise SubwordValueError(f"unknown way to treat errors: {errors!r}; there are {known}") from None
 
 
-def decode_utf8(data: bytes, errors: str) -> str:
-    check_errors(errors)
-    try:
-        return data.decode("utf-8", errors)
-    except UnicodeDecodeError as error:
-        raise SubwordValueError(
-            f"the ids are not well-formed UTF-8 at byte {error.start} of the text ({error.reason}); pass "
-            'errors="replace", or use decode_bytes'
-        ) from error
+def ill_formed(error: UnicodeDecodeError) -> SubwordValueError:
+    return SubwordValueError(
+        f"the ids are not well-formed UTF-8 at byte {error.start} of the text ({error.reason}); pass "
+        'errors="replace", or use decode_bytes'
+    )

@@ -4,7 +4,7 @@ use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Progress, TieRule}
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::{hash, IndexTable};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, share_out};
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 
 /// Counts the pieces of texts. Each thread has a table of its own; they are added up at the end, and the result is
@@ -81,18 +81,19 @@ impl PieceCounter {
             firsts.push(total);
             total += text.len() as u64;
         }
-        let threads = threads.clamp(1, texts.len().max(1));
+        let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+        let jobs = share_out(&sizes, threads, |_, _| None);
+        let threads = threads.clamp(1, jobs.len().max(1));
         self.tables.resize_with(self.tables.len().max(threads), Table::default);
         let (pipeline, policy) = (&self.pipeline, &self.cut_at_extras);
-        let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
         let tables = self.tables.iter_mut().take(threads).collect();
-        in_parallel(&sizes, tables, stop, |table: &mut &mut Table, range, stop| {
-            for (text, &base) in texts[range.clone()].iter().zip(&firsts[range]) {
+        let count = |table: &mut &mut Table, job: usize, (): &mut (), stop: Stop<'_>| {
+            for (text, _) in jobs[job].parts(|text| sizes[text]) {
                 if stop() {
                     return Err(Error::interrupted());
                 }
-                let mut number = 0;
-                pipeline.run(text, policy, false, stop, |unit| match unit {
+                let (base, mut number) = (firsts[text], 0);
+                pipeline.run(texts[text], policy, false, stop, |unit| match unit {
                     Unit::Extra { .. } => Ok(()),
                     Unit::Pieces { segment, bounds } => bounds.iter().try_for_each(|&(start, end)| {
                         number += 1;
@@ -101,7 +102,8 @@ impl PieceCounter {
                 })?;
             }
             Ok(())
-        })?;
+        };
+        in_parallel(jobs.len(), tables, stop, count, |()| ())?;
         self.texts += texts.len() as u64;
         self.text_bytes = total;
         Ok(())

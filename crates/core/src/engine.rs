@@ -6,33 +6,24 @@ use std::sync::Mutex;
 use crate::bpe::units::UnitRow;
 use crate::bpe::{Bpe, Priority};
 use crate::cache::{Cache, Count, Output};
+use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
-use crate::extra::{Extra, Kind, Policy};
+use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
-use crate::parallel::in_parallel;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token, Vocab};
 
 pub struct Engine {
     pub pipeline: Pipeline,
-    bpe: Bpe,
+    pub(crate) bpe: Bpe,
     /// Ids are the entries' indices.
     plain_ids: bool,
-    extra_of_id: IntMap<u64, usize>,
+    pub(crate) decoder: Decoder,
     template: (Vec<u32>, Vec<u32>),
-    ends: Option<WordEnds>,
     n_vocab: usize,
     /// What threads have learned about pieces; each takes one for the time of a call.
     caches: Mutex<Vec<Cache>>,
-}
-
-/// What the end-of-word marker behind an entry decodes to.
-pub struct WordEnds {
-    pub marker: Vec<u8>,
-    pub shown: Vec<u8>,
-    /// It decodes to nothing behind the last id.
-    pub trim: bool,
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -81,9 +72,8 @@ impl Engine {
             plain_ids: (0..bpe.vocab.len() as Token).all(|token| bpe.vocab.id(token) == token),
             pipeline,
             bpe,
-            extra_of_id,
+            decoder: Decoder::new(extra_of_id, (!marker.is_empty()).then_some(WordEnds { marker, shown, trim })),
             template,
-            ends: (!marker.is_empty()).then_some(WordEnds { marker, shown, trim }),
             n_vocab,
             caches: Mutex::default(),
         };
@@ -147,15 +137,22 @@ impl Engine {
         if add_special_tokens {
             out.extend_from_slice(&self.template.0);
         }
-        self.feed(text, policy, false, stop, out)?;
+        self.encode_part(text, policy, false, stop, out)?;
         if add_special_tokens {
             out.extend_from_slice(&self.template.1);
         }
         Ok(())
     }
 
-    /// Gives the ids of a text to `out`.
-    fn feed(&self, text: &[u8], policy: &Policy, continues: bool, stop: Stop<'_>, out: &mut impl Output) -> Result<()> {
+    /// Appends the ids of a part of a text; `continues` says that it does not start it.
+    pub fn encode_part(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        continues: bool,
+        stop: Stop<'_>,
+        out: &mut impl Output,
+    ) -> Result<()> {
         let mut cache = self.cache();
         let encode = |piece: &[u8], out: &mut Vec<u32>| self.encode_piece(piece, out);
         self.pipeline.run(text, policy, continues, stop, |unit| {
@@ -243,8 +240,12 @@ impl Engine {
     /// The token count of a part of a text; `continues` says that it does not start it.
     pub fn count_part(&self, text: &[u8], policy: &Policy, continues: bool, stop: Stop<'_>) -> Result<usize> {
         let mut out = Count::default();
-        self.feed(text, policy, continues, stop, &mut out)?;
+        self.encode_part(text, policy, continues, stop, &mut out)?;
         Ok(out.count)
+    }
+
+    pub(crate) fn template(&self) -> &(Vec<u32>, Vec<u32>) {
+        &self.template
     }
 
     pub fn template_len(&self) -> usize {
@@ -253,70 +254,6 @@ impl Engine {
 
     pub fn bpe(&self) -> &Bpe {
         &self.bpe
-    }
-
-    /// Ids of all texts in one buffer, and the length of each.
-    pub fn encode_batch(
-        &self,
-        texts: &[&[u8]],
-        policy: &Policy,
-        add_special_tokens: bool,
-        threads: usize,
-        stop: Stop<'_>,
-    ) -> Result<(Vec<u32>, Vec<usize>)> {
-        let parts = self.over_texts(texts, threads, stop, |text, out: &mut (Vec<u32>, Vec<usize>), stop| {
-            let from = out.0.len();
-            self.encode(text, policy, add_special_tokens, stop, &mut out.0)?;
-            out.1.push(out.0.len() - from);
-            Ok(())
-        })?;
-        let mut parts = parts.into_iter();
-        let (mut ids, mut lengths) = parts.next().unwrap_or_default();
-        for (more_ids, more_lengths) in parts {
-            ids.extend_from_slice(&more_ids);
-            lengths.extend_from_slice(&more_lengths);
-        }
-        Ok((ids, lengths))
-    }
-
-    pub fn count_batch(
-        &self,
-        texts: &[&[u8]],
-        policy: &Policy,
-        add_special_tokens: bool,
-        threads: usize,
-        stop: Stop<'_>,
-    ) -> Result<Vec<usize>> {
-        let parts = self.over_texts(texts, threads, stop, |text, out: &mut Vec<usize>, stop| {
-            out.push(self.count(text, policy, add_special_tokens, stop)?);
-            Ok(())
-        })?;
-        Ok(parts.concat())
-    }
-
-    /// Runs `work` on every text, in the order of the texts within each result; an error names its text.
-    fn over_texts<R: Default + Send>(
-        &self,
-        texts: &[&[u8]],
-        threads: usize,
-        stop: Stop<'_>,
-        work: impl Fn(&[u8], &mut R, Stop<'_>) -> Result<()> + Sync,
-    ) -> Result<Vec<R>> {
-        let threads = threads.clamp(1, texts.len().max(1));
-        let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-        in_parallel(&sizes, vec![(); threads], stop, |(), range, stop| {
-            let mut out = R::default();
-            for index in range {
-                if stop() {
-                    return Err(Error::interrupted());
-                }
-                work(texts[index], &mut out, stop).map_err(|error| Error {
-                    message: format!("text {index} of the batch: {}", error.message),
-                    ..error
-                })?;
-            }
-            Ok(out)
-        })
     }
 
     /// Byte spans of the pieces and of the extra tokens between them.
@@ -342,104 +279,6 @@ impl Engine {
         let spans: Vec<_> = found.iter().map(|found| (found.start, found.end)).collect();
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
         Ok(char_spans(text, &spans).into_iter().zip(ids).map(|((start, end), id)| (start, end, id)).collect())
-    }
-
-    // ======================== decoding ========================
-
-    /// The bytes that an id decodes to.
-    pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>> {
-        let stored = self.stored(id)?;
-        Ok(match self.word_end(id, stored) {
-            Some((stem, shown)) => [stem, shown].concat(),
-            None => stored.to_vec(),
-        })
-    }
-
-    /// An entry as the vocabulary has it, or the content of an extra token.
-    fn stored(&self, id: u32) -> Result<&[u8]> {
-        if let Some(token) = self.bpe.vocab.token_of_id(id) {
-            return Ok(self.bpe.vocab.piece(token));
-        }
-        match self.extra(id) {
-            Some(extra) => Ok(&extra.content),
-            None => Err(Error::unknown(format!("the vocabulary has no id {id}{}", self.id_hint(id)))),
-        }
-    }
-
-    /// For an entry that ends in the end-of-word marker, what stands before it and what it decodes to.
-    fn word_end<'e>(&'e self, id: u32, stored: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
-        let ends = self.ends.as_ref()?;
-        let stem = stored.strip_suffix(&*ends.marker)?;
-        self.bpe.vocab.token_of_id(id).map(|_| (stem, &*ends.shown))
-    }
-
-    fn id_hint(&self, id: u32) -> String {
-        match self.n_vocab {
-            0 => String::new(),
-            n if (id as usize) < n => format!(": it is a hole among the ids 0 … {}", n - 1),
-            n => format!(": the largest is {}", n - 1),
-        }
-    }
-
-    fn extra(&self, id: u32) -> Option<&Extra> {
-        self.extra_of_id.get(&u64::from(id)).map(|&index| &self.pipeline.extras.tokens[index])
-    }
-
-    pub fn token_id(&self, token: &[u8]) -> Option<u32> {
-        let extra = self.pipeline.extras.spelled(token);
-        extra.map(|extra| extra.id).or_else(|| self.bpe.vocab.find(token).map(|token| self.bpe.vocab.id(token)))
-    }
-
-    /// The bytes of all ids, one after the other. Special and unmatchable tokens can be left out.
-    pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(ids.len() * 5);
-        let mut word_end = 0;
-        for (position, &id) in ids.iter().enumerate() {
-            if skip_special_tokens && self.extra(id).is_some_and(|extra| extra.kind != Kind::Added) {
-                continue;
-            }
-            let stored = self
-                .stored(id)
-                .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
-            if self.ends.is_none() {
-                out.extend_from_slice(stored);
-                continue;
-            }
-            let (stem, shown) = self.word_end(id, stored).unwrap_or((stored, &[]));
-            out.extend_from_slice(stem);
-            out.extend_from_slice(shown);
-            word_end = shown.len();
-        }
-        if self.ends.as_ref().is_some_and(|ends| ends.trim) {
-            out.truncate(out.len() - word_end);
-        }
-        Ok(out)
-    }
-
-    pub fn decode_batch(
-        &self,
-        batch: &[Vec<u32>],
-        skip_special_tokens: bool,
-        threads: usize,
-        stop: Stop<'_>,
-    ) -> Result<Vec<Vec<u8>>> {
-        // Shared out by the size of the ids, as texts are by their bytes.
-        let sizes: Vec<usize> = batch.iter().map(|ids| ids.len() * 4).collect();
-        let threads = threads.clamp(1, batch.len().max(1));
-        let parts = in_parallel(&sizes, vec![(); threads], stop, |(), range, stop| {
-            let mut out = Vec::with_capacity(range.len());
-            for index in range {
-                if stop() {
-                    return Err(Error::interrupted());
-                }
-                out.push(self.decode(&batch[index], skip_special_tokens).map_err(|error| Error {
-                    message: format!("item {index} of the batch, {}", error.message),
-                    ..error
-                })?);
-            }
-            Ok(out)
-        })?;
-        Ok(parts.into_iter().flatten().collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Extra tokens: the special and added tokens beside a model's entries, and what a call does with those in its text.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
@@ -42,7 +43,32 @@ pub struct Extras {
 pub struct Policy {
     raw: Option<Matcher>,
     normalized: Option<Matcher>,
-    forbidden: Option<(AhoCorasick, Vec<Vec<u8>>)>,
+    forbidden: Option<Forbidden>,
+}
+
+/// Strings that a text must not hold.
+struct Forbidden {
+    automaton: AhoCorasick,
+    contents: Vec<Vec<u8>>,
+    /// The byte that all of them start with, if it is one.
+    first: Option<u8>,
+}
+
+impl Forbidden {
+    fn new(contents: Vec<Vec<u8>>) -> Result<Self> {
+        let first = contents[0][0];
+        let first = contents.iter().all(|content| content[0] == first).then_some(first);
+        Ok(Self { automaton: build(contents.iter().cloned())?, contents, first })
+    }
+
+    /// The leftmost in a part of a text, and of these the longest.
+    fn find(&self, text: &[u8], part: Range<usize>) -> Option<Match> {
+        // A short text without that byte is not worth the start of the automaton.
+        if part.len() < 256 && self.first.is_some_and(|first| !text[part.clone()].contains(&first)) {
+            return None;
+        }
+        self.automaton.find(Input::new(text).span(part))
+    }
 }
 
 /// Finds some of the extra tokens: the leftmost first, and of these the longest.
@@ -114,7 +140,7 @@ impl Extras {
         let forbidden: Vec<Vec<u8>> = forbidden.into_iter().filter(|content| !content.is_empty()).collect();
         let forbidden = match forbidden.is_empty() {
             true => None,
-            false => Some((build(forbidden.iter().cloned())?, forbidden)),
+            false => Some(Forbidden::new(forbidden)?),
         };
         Ok(Policy { raw: taken(false)?, normalized: taken(true)?, forbidden })
     }
@@ -166,9 +192,9 @@ fn build(contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
 impl Policy {
     /// Refuses text that holds a forbidden string.
     pub fn check(&self, text: &[u8]) -> Result<()> {
-        let Some((automaton, contents)) = &self.forbidden else { return Ok(()) };
-        let Some(found) = automaton.find(text) else { return Ok(()) };
-        let token = String::from_utf8_lossy(&contents[found.pattern().as_usize()]).into_owned();
+        let Some(forbidden) = &self.forbidden else { return Ok(()) };
+        let Some(found) = forbidden.find(text, 0..text.len()) else { return Ok(()) };
+        let token = String::from_utf8_lossy(&forbidden.contents[found.pattern().as_usize()]).into_owned();
         Err(Error {
             kind: ErrorKind::SpecialToken,
             message: format!(
@@ -178,6 +204,13 @@ impl Policy {
                 char_count(&text[..found.start()])
             ),
         })
+    }
+
+    /// Whether no forbidden string starts in this part of a text.
+    pub fn allows(&self, text: &[u8], part: &Range<usize>) -> bool {
+        let Some(forbidden) = &self.forbidden else { return true };
+        let to = text.len().min(part.end + forbidden.automaton.max_pattern_len());
+        forbidden.find(text, part.start..to).is_none_or(|found| found.start() >= part.end)
     }
 
     /// The most bytes that a token taken from text has.
@@ -191,6 +224,10 @@ impl Policy {
 
     fn matcher(&self, normalized: bool) -> Option<&Matcher> {
         if normalized { &self.normalized } else { &self.raw }.as_ref()
+    }
+
+    pub fn takes_any(&self) -> bool {
+        self.raw.is_some() || self.normalized.is_some()
     }
 
     pub fn takes_normalized(&self) -> bool {

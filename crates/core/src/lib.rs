@@ -2,12 +2,15 @@
 //!
 //! Text is bytes. [`unicode`] reads characters from it, [`split`] cuts it into pieces, [`pipeline`] runs the stages
 //! before a model (extra tokens, normalization, splitting) with an alignment to the original bytes, [`bpe`] turns
-//! pieces into ids and learns merges, [`count`] counts pieces, and [`engine`] puts it together.
+//! pieces into ids and learns merges, [`count`] counts pieces, [`engine`] puts it together, [`batch`] does it for many
+//! texts, and [`decode`] goes back.
 
+pub mod batch;
 pub mod bpe;
 pub mod cache;
 pub mod chunk;
 pub mod count;
+pub mod decode;
 pub mod ends;
 pub mod engine;
 pub mod error;

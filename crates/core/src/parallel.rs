@@ -1,7 +1,7 @@
 //! Work on many texts at once, shared out by bytes. Threads live only as long as the call, so that a process forked
 //! between calls misses none.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,55 +9,93 @@ use std::time::Duration;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::Stop;
 
-/// Runs `work` on runs of neighbouring texts, given the bytes of each, one worker a thread. The results come in the
-/// order of the texts; of several errors the one of the first text is returned. The calling thread waits and asks `stop` meanwhile.
-pub fn in_parallel<W: Send, R: Send>(
-    sizes: &[usize],
+/// Does so many `jobs`, one worker a thread; the calling thread is the first of them, and asks `stop`. `work` adds to
+/// an empty result. `take` gets the results in the order of the jobs, as early as it can, and leaves them empty. Of
+/// several errors the one of the first job is returned.
+pub fn in_parallel<W: Send, R: Default + Send>(
+    jobs: usize,
     mut workers: Vec<W>,
     stop: Stop<'_>,
-    work: impl Fn(&mut W, Range<usize>, Stop<'_>) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    if let [only] = &mut workers[..] {
-        return Ok(vec![work(only, 0..sizes.len(), stop)?]);
-    }
-    let ranges = share_out(sizes, workers.len() * 4);
-    let (next, running) = (AtomicUsize::new(0), AtomicUsize::new(workers.len()));
+    work: impl Fn(&mut W, usize, &mut R, Stop<'_>) -> Result<()> + Sync,
+    take: impl FnMut(&mut R) + Send,
+) -> Result<()> {
+    workers.truncate(jobs);
+    let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
+    let (next, running) = (AtomicUsize::new(0), AtomicUsize::new(others.len()));
     let stopped = AtomicBool::new(false);
-    let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::new());
+    let turn = Mutex::new(Turn { next: 0, waiting: BTreeMap::new(), take, failed: None });
+    let do_jobs = |worker: &mut W, stop: Stop<'_>| {
+        let mut result = R::default();
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            if job >= jobs {
+                return;
+            }
+            let done = if stop() { Err(Error::interrupted()) } else { work(worker, job, &mut result, stop) };
+            if done.is_err() {
+                next.store(jobs, Ordering::Relaxed);
+            }
+            if let Ok(mut turn) = turn.lock() {
+                turn.deliver(job, done, &mut result);
+            }
+        }
+    };
     let caller = std::thread::current();
     std::thread::scope(|scope| {
-        for worker in &mut workers {
-            let (ranges, next, running, stopped, done, caller, work) =
-                (&ranges, &next, &running, &stopped, &done, &caller, &work);
+        for worker in others {
+            let (running, stopped, caller, do_jobs) = (&running, &stopped, &caller, &do_jobs);
             scope.spawn(move || {
                 let _last = OnDrop(|| {
                     running.fetch_sub(1, Ordering::Release);
                     caller.unpark();
                 });
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(range) = ranges.get(at) else { return };
-                    let result = work(worker, range.clone(), &|| stopped.load(Ordering::Relaxed));
-                    if let Ok(mut done) = done.lock() {
-                        done.push((at, result));
-                    }
-                }
+                do_jobs(worker, &|| stopped.load(Ordering::Relaxed));
             });
         }
+        let stop = || {
+            if stop() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            stopped.load(Ordering::Relaxed)
+        };
+        do_jobs(own, &stop);
         while running.load(Ordering::Acquire) > 0 {
             std::thread::park_timeout(Duration::from_millis(20));
-            if !stopped.load(Ordering::Relaxed) && stop() {
-                stopped.store(true, Ordering::Relaxed);
-                next.store(ranges.len(), Ordering::Relaxed);
-            }
+            stop();
         }
     });
     if stopped.into_inner() {
         return Err(Error::interrupted());
     }
-    let mut done = done.into_inner().map_err(|_| Error { kind: Kind::Value, message: "a worker failed".into() })?;
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    let turn = turn.into_inner().map_err(|_| Error { kind: Kind::Value, message: "a worker failed".into() })?;
+    turn.failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Brings results into the order of their jobs.
+struct Turn<R, T> {
+    next: usize,
+    waiting: BTreeMap<usize, R>,
+    take: T,
+    failed: Option<(usize, Error)>,
+}
+
+impl<R: Default, T: FnMut(&mut R)> Turn<R, T> {
+    fn deliver(&mut self, job: usize, done: Result<()>, result: &mut R) {
+        if let Err(error) = done {
+            if self.failed.as_ref().is_none_or(|&(first, _)| job < first) {
+                self.failed = Some((job, error));
+            }
+        } else if job != self.next {
+            self.waiting.insert(job, std::mem::take(result));
+        } else {
+            (self.take)(result);
+            self.next += 1;
+            while let Some(mut result) = self.waiting.remove(&self.next) {
+                (self.take)(&mut result);
+                self.next += 1;
+            }
+        }
+    }
 }
 
 struct OnDrop<F: Fn()>(F);
@@ -68,20 +106,145 @@ impl<F: Fn()> Drop for OnDrop<F> {
     }
 }
 
-/// Cuts the texts into about `parts` runs of about the same number of bytes.
-fn share_out(sizes: &[usize], parts: usize) -> Vec<Range<usize>> {
-    let work = |size: &usize| size + 64; // an empty text is some work too
-    let target = sizes.iter().map(work).sum::<usize>().div_ceil(parts.max(1)).max(4096);
-    let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
-    for (at, size) in sizes.iter().enumerate() {
-        bytes += work(size);
-        if bytes >= target {
-            ranges.push(from..at + 1);
-            (from, bytes) = (at + 1, 0);
+/// A place in several texts: the number of the text, and the byte in it.
+pub type Place = (usize, usize);
+
+/// Texts and parts of texts that stand one after the other: from a place up to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    pub start: Place,
+    pub end: Place,
+}
+
+impl Job {
+    /// The texts of the job, with the bytes of each that belong to it. `size` is that of a text.
+    pub fn parts(self, size: impl Fn(usize) -> usize) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
+        let Self { start, end } = self;
+        let texts = start.0..if end.1 > 0 { end.0 + 1 } else { end.0 };
+        texts.map(move |text| {
+            let from = if text == start.0 { start.1 } else { 0 };
+            (text, from..if text == end.0 { end.1 } else { size(text) })
+        })
+    }
+}
+
+/// So many bytes are a job: more than a thread costs, and few enough that what is made of them stays in the cache and
+/// that all threads end at about the same time.
+pub const JOB: std::ops::RangeInclusive<usize> = 16 << 10..=128 << 10;
+
+/// How many jobs a thread gets, if they are not too small or too large.
+const JOBS: usize = 8;
+
+/// Shares texts of these sizes out to `threads`; everything is one job for one thread. Long texts are cut, too: where
+/// `cut` says, at or behind the byte that it is asked for.
+pub fn share_out(sizes: &[usize], threads: usize, cut: impl Fn(usize, usize) -> Option<usize>) -> Vec<Job> {
+    if threads < 2 {
+        return jobs_of(sizes, usize::MAX, |_, _| None);
+    }
+    let total = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(work_on(*size)));
+    jobs_of(sizes, (total / (threads * JOBS)).clamp(*JOB.start(), *JOB.end()), cut)
+}
+
+/// An empty text is some work, too.
+fn work_on(size: usize) -> usize {
+    size.saturating_add(64)
+}
+
+/// Jobs of about `target` bytes.
+pub fn jobs_of(sizes: &[usize], target: usize, cut: impl Fn(usize, usize) -> Option<usize>) -> Vec<Job> {
+    let (mut jobs, mut start, mut room) = (Vec::new(), (0, 0), target);
+    for (text, &size) in sizes.iter().enumerate() {
+        // `asked`: the place up to which it is known where to cut.
+        let (mut at, mut asked) = (0, 0);
+        while size - asked > room.saturating_add(target / 2) {
+            asked += room;
+            room = target;
+            if let Some(end) = cut(text, asked).filter(|&end| at < end && end < size) {
+                jobs.push(Job { start, end: (text, end) });
+                (start, at, asked) = ((text, end), end, end);
+            }
+        }
+        room = room.saturating_sub(work_on(size - asked));
+        if room == 0 {
+            jobs.push(Job { start, end: (text + 1, 0) });
+            (start, room) = ((text + 1, 0), target);
         }
     }
-    if from < sizes.len() {
-        ranges.push(from..sizes.len());
+    if start.0 < sizes.len() {
+        jobs.push(Job { start, end: (sizes.len(), 0) });
     }
-    ranges
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_all_texts_in_order() {
+        let texts: [&[usize]; 6] = [&[], &[0], &[0, 0, 5, 0], &[300], &[1, 299, 1, 0, 0, 800, 2], &[64; 40]];
+        for sizes in texts {
+            for target in [1, 2, 7, 64, 100, 1000, usize::MAX] {
+                // Cuts: everywhere, only at multiples of 50, nowhere, out of the text.
+                let cuts: [&dyn Fn(usize, usize) -> Option<usize>; 4] =
+                    [&|_, at| Some(at), &|_, at: usize| Some(at.next_multiple_of(50)), &|_, _| None, &|_, _| Some(900)];
+                for cut in cuts {
+                    let jobs = jobs_of(sizes, target, cut);
+                    let mut seen: Vec<(usize, usize)> = Vec::new();
+                    for (text, range) in jobs.iter().flat_map(|job| job.parts(|text| sizes[text])) {
+                        match seen.last_mut() {
+                            Some((last, end)) if *last == text => {
+                                assert!(*end == range.start && range.start < range.end);
+                                *end = range.end;
+                            }
+                            _ => {
+                                assert_eq!((seen.len(), 0), (text, range.start));
+                                seen.push((text, range.end));
+                            }
+                        }
+                    }
+                    assert_eq!(seen, sizes.iter().copied().enumerate().collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_short_ones_put_together() {
+        assert_eq!(jobs_of(&[1000], 100, |_, at| Some(at)).len(), 10);
+        assert_eq!(jobs_of(&[1000], 100, |_, at| (at >= 500).then_some(at)).len(), 6);
+        assert_eq!(jobs_of(&[100; 64], 1000, |_, at| Some(at)).len(), 10);
+        assert_eq!(share_out(&[1 << 20; 4], 1, |_, at| Some(at)).len(), 1);
+        assert_eq!(share_out(&[1 << 20], 2, |_, at| Some(at)).len(), 16);
+        assert_eq!(share_out(&[1000], 2, |_, at| Some(at)).len(), 1);
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        for workers in 1..5 {
+            let mut all = Vec::new();
+            let work = |(): &mut (), job: usize, out: &mut Vec<usize>, _: Stop<'_>| {
+                assert!(out.is_empty());
+                std::thread::yield_now();
+                out.extend([job, job]);
+                Ok(())
+            };
+            in_parallel(200, vec![(); workers], &|| false, work, |out| all.append(out)).unwrap();
+            assert_eq!(all, (0..400).map(|i| i / 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_first_error_counts() {
+        for workers in 1..5 {
+            let work = |(): &mut (), job: usize, _: &mut (), _: Stop<'_>| match job {
+                7.. => Err(Error::value(format!("{job}"))),
+                _ => Ok(()),
+            };
+            let error = in_parallel(100, vec![(); workers], &|| false, work, |()| ()).unwrap_err();
+            assert_eq!(error.message, "7");
+            let stopped = in_parallel(100, vec![(); workers], &|| true, work, |()| ()).unwrap_err();
+            assert_eq!(stopped.kind, Kind::Interrupted);
+        }
+    }
 }

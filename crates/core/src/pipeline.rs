@@ -22,6 +22,8 @@ pub struct Pipeline {
     lowercases: bool,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
+    /// Nothing but tokens changes or cuts a text before it is split.
+    only_matches: bool,
     pub extras: Extras,
 }
 
@@ -194,6 +196,7 @@ impl Pipeline {
             Stage::PrefixSpace => 3,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
+        let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
         let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
             Splitter::Digits(_) => None,
@@ -206,7 +209,8 @@ impl Pipeline {
         });
         let forms = forms.collect();
         let scanners = if lowercases { None } else { splits.iter().map(scanner).collect() };
-        Ok(Self { stages, splits, scanners, is_orderly, extras: Extras::new(extras, rewrites)?, forms, lowercases })
+        let extras = Extras::new(extras, rewrites)?;
+        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, lowercases })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -247,31 +251,37 @@ impl Pipeline {
         stop: Stop<'_>,
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        for item in self.items(text, policy, continues) {
-            match item {
-                Item::Extra { index, span } => visit(Unit::Extra { index, span })?,
-                Item::Text(segment) => {
-                    let (mut bounds, mut len, mut asked) = ([(0, 0); BATCH], 0, 0);
-                    self.split(&segment, |start, end| {
-                        bounds[len] = (start, end);
-                        len += 1;
-                        if len == BATCH {
-                            len = 0;
-                            if end - asked >= STOP_EVERY {
-                                asked = end;
-                                if stop() {
-                                    return Err(Error::interrupted());
-                                }
-                            }
-                            visit(Unit::Pieces { segment: &segment, bounds: &bounds })?;
-                        }
-                        Ok(())
-                    })?;
-                    visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })?;
+        let mut worked = 0;
+        let mut each = |item: Item<'_>| {
+            let segment = match item {
+                Item::Extra { index, span } => return visit(Unit::Extra { index, span }),
+                Item::Text(segment) => segment,
+            };
+            let (mut bounds, mut len, mut done) = ([(0, 0); BATCH], 0, 0);
+            self.split(&segment, |start, end| {
+                bounds[len] = (start, end);
+                len += 1;
+                if len < BATCH {
+                    return Ok(());
                 }
-            }
+                len = 0;
+                worked += end - done;
+                done = end;
+                if worked >= STOP_EVERY {
+                    worked = 0;
+                    if stop() {
+                        return Err(Error::interrupted());
+                    }
+                }
+                visit(Unit::Pieces { segment: &segment, bounds: &bounds })
+            })?;
+            worked += segment.bytes.len() - done;
+            visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })
+        };
+        if self.only_matches && !policy.takes_any() {
+            return each(Item::Text(Segment::plain(text, 0)));
         }
-        Ok(())
+        self.items(text, policy, continues).into_iter().try_for_each(each)
     }
 
     fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {

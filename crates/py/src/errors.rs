@@ -1,5 +1,6 @@
 //! The one place where an error of the core becomes a Python exception, and where no panic gets through.
 
+use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -46,6 +47,21 @@ pub fn raise(class: &str, message: String) -> PyErr {
 /// How often Python is asked for pending signals, in milliseconds.
 const ASK_EVERY: u64 = 50;
 
+/// Work on so many bytes ends long before Python would make a thread give the GIL back (after 5 ms). To release it and
+/// take it again costs 0.1 µs, as much as a short text; and where other threads wait for it, a switch to one of them.
+const SHORT: usize = 8192;
+
+/// Runs `work` on so many `bytes`: without the GIL if they are many, or as it is.
+pub fn run<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce(Stop<'_>) -> Result<T> + Send) -> PyResult<T> {
+    if bytes > SHORT {
+        return interruptible(py, work);
+    }
+    match catch_unwind(AssertUnwindSafe(|| work(&|| false))) {
+        Ok(result) => result.checked(),
+        Err(panic) => Err(defect(&*panic)),
+    }
+}
+
 /// Runs `work` without the GIL. It may ask the `Stop` it is given whether Ctrl-C was pressed; what a signal handler
 /// raised is raised. A panic becomes an `InternalError`.
 pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stop<'_>) -> Result<T> + Send) -> PyResult<T> {
@@ -63,12 +79,14 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(Stop<'_>) -> Res
     match outcome {
         (_, Some(raised)) => Err(raised),
         (Ok(result), None) => result.checked(),
-        (Err(panic), None) => {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(raise("InternalError", format!("a defect in subword's core: {message}. Please report it")))
-        }
+        (Err(panic), None) => Err(defect(&*panic)),
     }
+}
+
+fn defect(panic: &(dyn Any + Send)) -> PyErr {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    raise("InternalError", format!("a defect in subword's core: {message}. Please report it"))
 }
 
 /// Asks Python for signals, on the calling thread only and not too often.

@@ -2,13 +2,17 @@
 //! are for, in the Python package.
 
 mod errors;
+mod numbers;
 mod text;
+
+use std::ffi::CString;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList, PyString};
 
-use errors::{interruptible, Checked};
+use errors::{interruptible, run, Checked};
+use numbers::Numbers;
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
@@ -19,7 +23,7 @@ use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
-use text::{ids_of, Text, Texts};
+use text::{ids_of, str_of, Text, Texts};
 
 /// A row of `extra`: id, content, kind, single_word, lstrip, rstrip, normalized.
 type ExtraRow = (u32, String, String, bool, bool, bool, bool);
@@ -80,6 +84,7 @@ struct Policy(core::extra::Policy);
 #[pyclass(frozen, module = "subword._core")]
 struct Engine {
     engine: core::engine::Engine,
+    numbers: Numbers,
     #[pyo3(get)]
     default_policy: Py<Policy>,
     #[pyo3(get)]
@@ -130,7 +135,7 @@ impl Engine {
             Ok((engine, default, ordinary))
         })?;
         let (default_policy, ordinary_policy) = (Py::new(py, Policy(default))?, Py::new(py, Policy(ordinary))?);
-        Ok(Self { engine, default_policy, ordinary_policy })
+        Ok(Self { numbers: Numbers::new(engine.n_vocab()), engine, default_policy, ordinary_policy })
     }
 
     #[getter]
@@ -153,8 +158,14 @@ impl Engine {
         self.engine.policy(&allowed, disallowed).checked().map(Policy)
     }
 
-    fn encode(&self, py: Python<'_>, text: Text<'_>, policy: &Policy, add_special_tokens: bool) -> PyResult<Vec<u32>> {
-        self.encode_ids(py, &text, policy, add_special_tokens)
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        text: Text<'py>,
+        policy: &Policy,
+        add_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.numbers.list(py, &self.encode_ids(py, &text, policy, add_special_tokens)?)
     }
 
     fn encode_to_numpy<'py>(
@@ -164,25 +175,25 @@ impl Engine {
         policy: &Policy,
         add_special_tokens: bool,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        Ok(self.encode_ids(py, &text, policy, add_special_tokens)?.into_pyarray(py))
+        Ok(array(py, self.encode_ids(py, &text, policy, add_special_tokens)?))
     }
 
-    fn encode_batch(
+    fn encode_batch<'py>(
         &self,
-        py: Python<'_>,
-        texts: Texts<'_>,
+        py: Python<'py>,
+        texts: Texts<'py>,
         policy: &Policy,
         add_special_tokens: bool,
         threads: usize,
-    ) -> PyResult<Vec<Vec<u32>>> {
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
         let (ids, lengths) = self.batch_ids(py, &texts, policy, add_special_tokens, threads)?;
         let mut rest = &ids[..];
-        let mut take = |length| {
+        let take = |length| {
             let (head, tail) = rest.split_at(length);
             rest = tail;
-            head.to_vec()
+            self.numbers.list(py, head)
         };
-        Ok(lengths.into_iter().map(&mut take).collect())
+        lengths.into_iter().map(take).collect()
     }
 
     fn encode_batch_to_numpy<'py>(
@@ -205,7 +216,7 @@ impl Engine {
 
     fn count(&self, py: Python<'_>, text: Text<'_>, policy: &Policy, add_special_tokens: bool) -> PyResult<usize> {
         let bytes = text.bytes();
-        interruptible(py, |stop| self.engine.count(bytes, &policy.0, add_special_tokens, stop))
+        run(py, bytes.len(), |stop| self.engine.count(bytes, &policy.0, add_special_tokens, stop))
     }
 
     fn count_batch(
@@ -281,28 +292,38 @@ impl Engine {
         Ok(text.native_spans(&spans).into_iter().zip(counts).map(|((a, b), count)| (a, b, count)).collect())
     }
 
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        errors: &str,
+        skip_special_tokens: bool,
+    ) -> PyResult<Bound<'py, PyString>> {
+        str_of(py, &self.decoded(py, ids, skip_special_tokens)?, &CString::new(errors)?)
+    }
+
     fn decode_bytes<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         skip_special_tokens: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let ids = ids_of(ids, None)?;
-        let bytes = interruptible(py, |_| self.engine.decode(&ids, skip_special_tokens))?;
-        Ok(PyBytes::new(py, &bytes))
+        Ok(PyBytes::new(py, &self.decoded(py, ids, skip_special_tokens)?))
     }
 
-    fn decode_bytes_batch<'py>(
+    fn decode_batch<'py>(
         &self,
         py: Python<'py>,
         batch: Vec<Bound<'py, PyAny>>,
+        errors: &str,
         skip_special_tokens: bool,
         threads: usize,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    ) -> PyResult<Vec<Bound<'py, PyString>>> {
+        let errors = CString::new(errors)?;
         let batch = batch.iter().zip(0..).map(|(ids, item)| ids_of(ids, Some(item)));
         let batch = batch.collect::<PyResult<Vec<_>>>()?;
         let decoded = interruptible(py, |stop| self.engine.decode_batch(&batch, skip_special_tokens, threads, stop))?;
-        Ok(decoded.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+        decoded.iter().map(|bytes| str_of(py, bytes, &errors)).collect()
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -318,11 +339,16 @@ impl Engine {
 impl Engine {
     fn encode_ids(&self, py: Python<'_>, text: &Text<'_>, policy: &Policy, special: bool) -> PyResult<Vec<u32>> {
         let bytes = text.bytes();
-        interruptible(py, |stop| {
+        run(py, bytes.len(), |stop| {
             let mut ids = Vec::with_capacity(bytes.len() / 3 + 8);
             self.engine.encode(bytes, &policy.0, special, stop, &mut ids)?;
             Ok(ids)
         })
+    }
+
+    fn decoded(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, skip_special_tokens: bool) -> PyResult<Vec<u8>> {
+        let ids = ids_of(ids, None)?;
+        run(py, ids.len() * 4, |_| self.engine.decode(&ids, skip_special_tokens))
     }
 
     fn batch_ids(
@@ -334,7 +360,17 @@ impl Engine {
         threads: usize,
     ) -> PyResult<(Vec<u32>, Vec<usize>)> {
         let bytes = texts.bytes();
-        interruptible(py, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+        let total = bytes.iter().fold(0, |sum: usize, text| sum.saturating_add(text.len() + 64));
+        run(py, total, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+    }
+}
+
+/// Ids as an array. A few are copied: that is quicker than to keep what holds them.
+fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
+    if ids.len() < 1024 {
+        PyArray1::from_slice(py, &ids)
+    } else {
+        ids.into_pyarray(py)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Arguments: texts and ids as Python has them, as bytes and numbers.
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 
 use crate::errors::raise;
@@ -125,6 +128,18 @@ pub fn frozen_text<'py>(text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
     }
 }
 
+/// UTF-8 as a `str`; `errors` says what becomes of what is not well-formed, as in `bytes.decode`.
+pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: &CStr) -> PyResult<Bound<'py, PyString>> {
+    let len = bytes.len() as ffi::Py_ssize_t; // a slice has at most isize::MAX bytes
+                                              // SAFETY: the GIL is held, the pointers are those of a slice and of a C string that outlive the call, which only
+                                              // reads them; what it returns is a new reference, or null with an exception set.
+    let text = unsafe {
+        let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), len, errors.as_ptr());
+        Bound::from_owned_ptr_or_err(py, text)?
+    };
+    Ok(text.cast_into()?)
+}
+
 /// Several texts.
 pub struct Texts<'py>(Vec<Text<'py>>);
 
@@ -193,10 +208,14 @@ pub fn ids_of(object: &Bound<'_, PyAny>, item: Option<usize>) -> PyResult<Vec<u3
         let message = format!("{place}token ids must be a list or an array of integers, not {kind}{why}");
         raise("SubwordValueError", message)
     };
-    if let Ok(array) = object.cast::<PyArray1<u32>>() {
-        if let Ok(array) = array.try_readonly() {
-            return Ok(array.as_array().to_vec());
-        }
+    // Whole lists and arrays at once; what is wrong in one is looked for item by item.
+    let at_once = match (object.cast_exact::<PyList>(), object.cast::<PyTuple>()) {
+        (Ok(list), _) => ids_of_list(list),
+        (_, Ok(tuple)) => tuple.iter_borrowed().map(|id| exact_id(&id)).collect(),
+        _ => ids_of_array(object),
+    };
+    if let Some(ids) = at_once {
+        return Ok(ids);
     }
     if let Ok(list) = object.cast::<PyList>() {
         return list.iter().enumerate().map(id).collect();
@@ -218,4 +237,51 @@ pub fn ids_of(object: &Bound<'_, PyAny>, item: Option<usize>) -> PyResult<Vec<u3
     }
     let items = object.try_iter().map_err(|_| refuse(""))?;
     items.enumerate().map(|(position, item)| id((position, item?))).collect()
+}
+
+/// The ids in a list, if all are exactly `int` and fit.
+fn ids_of_list(list: &Bound<'_, PyList>) -> Option<Vec<u32>> {
+    with_critical_section(list, || {
+        let len = list.len();
+        let mut ids = Vec::with_capacity(len);
+        for at in 0..len {
+            // SAFETY: `at` is an index of a list, so that a borrowed reference is returned. It lives as long as the
+            // list keeps it: nobody changes the list meanwhile, as the GIL is held (without a GIL the list is locked),
+            // and reading an `int` runs no Python code.
+            let id = unsafe { Borrowed::from_ptr_or_err(list.py(), ffi::PyList_GetItem(list.as_ptr(), at as isize)) };
+            let Ok(id) = id else { return None };
+            ids.push(exact_id(&id)?);
+        }
+        Some(ids)
+    })
+}
+
+/// An id that is exactly an `int`, and fits.
+#[inline]
+fn exact_id(object: &Bound<'_, PyAny>) -> Option<u32> {
+    if !object.is_exact_instance_of::<PyInt>() {
+        return None;
+    }
+    let mut overflow = 0;
+    // SAFETY: the object is an `int`; the call only reads it, and gives -1 without an exception if it is too large.
+    u32::try_from(unsafe { ffi::PyLong_AsLongAndOverflow(object.as_ptr(), &mut overflow) }).ok()
+}
+
+/// The ids in an array of one dimension, if it is of whole numbers and all fit. Copied, because others may write to
+/// it while the GIL is released.
+fn ids_of_array(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
+    fn ids<T: Element + Copy + TryInto<u32>>(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
+        let array = object.cast::<PyArray1<T>>().ok()?.try_readonly().ok()?;
+        let id = |&id: &T| id.try_into().ok();
+        match array.as_slice() {
+            Ok(slice) => slice.iter().map(id).collect(),
+            Err(_) => array.as_array().iter().map(id).collect(),
+        }
+    }
+    object.cast::<PyUntypedArray>().ok()?;
+    ids::<u32>(object)
+        .or_else(|| ids::<i64>(object))
+        .or_else(|| ids::<i32>(object))
+        .or_else(|| ids::<u64>(object))
+        .or_else(|| ids::<u16>(object))
 }
