@@ -13,9 +13,9 @@ const FEW: usize = 4;
 /// Longer pieces up to this length are kept as well.
 const LONG: usize = 128;
 
-/// Slots at the start and at most: 16 KiB and 2 MiB of short pieces.
+/// Slots at the start and at most, by powers of four: 16 KiB and 16 MiB of short pieces, 8 MiB of long ones.
 const FIRST: usize = 1 << 9;
-const MOST: usize = 1 << 18;
+const MOST: usize = 1 << 19;
 /// Bytes of long pieces and their ids at most.
 const ARENA: usize = 1 << 24;
 
@@ -112,6 +112,7 @@ impl Cache {
         out: &mut impl Output,
         encode: impl Fn(&[u8], &mut Vec<u32>),
     ) {
+        debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
         let mut keys = [0; BATCH];
         let mut hashes = [0; BATCH];
@@ -133,15 +134,18 @@ impl Cache {
             }
             long &= long - 1;
         }
+        let mut known = Known { ids: [0; BATCH * FEW], len: 0 };
         for (i, &(start, end)) in bounds.iter().enumerate() {
             let Bucket([first, second]) = &self.slots[hashes[i] as usize & (self.slots.len() - 1)];
             let slot = if first.key == keys[i] { first } else { second };
             if slot.key == keys[i] && keys[i] != 0 {
-                out.known(slot);
+                out.known(slot, &mut known);
             } else {
-                out.added(|out| self.miss(&text[start..end], hashes[i], out, &encode));
+                out.take(&mut known);
+                out.add(|out| self.miss(&text[start..end], hashes[i], out, &encode));
             }
         }
+        out.take(&mut known);
     }
 
     #[inline]
@@ -225,20 +229,37 @@ impl Cache {
     }
 }
 
+/// Ids on their way out: whole slots are written, of which the next one overwrites what is too many.
+pub struct Known {
+    ids: [u32; BATCH * FEW],
+    len: usize,
+}
+
 /// What becomes of the ids.
 pub trait Output {
-    fn known(&mut self, slot: &Slot);
-    /// `add` appends ids.
-    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>));
+    fn known(&self, slot: &Slot, known: &mut Known);
+    /// Takes them over, and leaves none.
+    fn take(&mut self, known: &mut Known);
+    /// `add` appends ids to those there are.
+    fn add(&mut self, add: impl FnOnce(&mut Vec<u32>));
 }
 
 impl Output for Vec<u32> {
     #[inline]
-    fn known(&mut self, slot: &Slot) {
-        push(self, slot);
+    fn known(&self, slot: &Slot, known: &mut Known) {
+        if let Some(place) = known.ids.get_mut(known.len..known.len + FEW) {
+            place.copy_from_slice(&slot.ids);
+            place[0] &= ID;
+        }
+        known.len += slot.len();
     }
 
-    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
+    #[inline]
+    fn take(&mut self, known: &mut Known) {
+        self.extend_from_slice(&known.ids[..std::mem::take(&mut known.len)]);
+    }
+
+    fn add(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
         add(self);
     }
 }
@@ -252,30 +273,19 @@ pub struct Count {
 
 impl Output for Count {
     #[inline]
-    fn known(&mut self, slot: &Slot) {
-        self.count += slot.len();
+    fn known(&self, slot: &Slot, known: &mut Known) {
+        known.len += slot.len();
     }
 
-    fn added(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
+    #[inline]
+    fn take(&mut self, known: &mut Known) {
+        self.count += std::mem::take(&mut known.len);
+    }
+
+    fn add(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
         self.ids.clear();
         add(&mut self.ids);
         self.count += self.ids.len();
-    }
-}
-
-/// Appends the ids of a slot: all that there is room for at once, of which as many count as there are.
-#[inline]
-fn push(out: &mut Vec<u32>, slot: &Slot) {
-    let [first, rest @ ..] = slot.ids;
-    let ids = [first & ID, rest[0], rest[1], rest[2]];
-    if out.capacity() - out.len() < FEW {
-        out.reserve(FEW);
-    }
-    let len = out.len();
-    // SAFETY: there is room for all four, which are written before as many as are wanted of them are counted in.
-    unsafe {
-        out.as_mut_ptr().add(len).cast::<[u32; FEW]>().write_unaligned(ids);
-        out.set_len(len + slot.len());
     }
 }
 
@@ -289,4 +299,49 @@ fn prefetch<T>(place: &T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stands for encoding: ids that tell the piece, one for each three bytes.
+    fn encode(piece: &[u8], out: &mut Vec<u32>) {
+        out.extend(
+            piece.chunks(3).map(|chunk| chunk.iter().fold(chunk.len() as u32, |id, &byte| id << 8 | u32::from(byte))),
+        );
+    }
+
+    /// Pieces of all lengths, more than it can hold, some again and again: what comes out is never another's, and what it
+    /// takes is bounded.
+    #[test]
+    fn ids_are_those_of_the_piece_whatever_was_forgotten() {
+        let mut cache = Cache::default();
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let longest = [3, 8, 15, 16, 17, 40, LONG, 2 * LONG];
+        for round in 0..40_000 {
+            let (mut text, mut bounds) = (Vec::new(), Vec::new());
+            for _ in 0..random(BATCH + 1) {
+                let most = longest[random(longest.len())];
+                let (start, len) = (text.len(), 1 + random(most));
+                let letters = [2, 3, 26, 256][random(4)];
+                let zeros = random(10) == 0;
+                text.extend((0..len).map(|_| if zeros { 0 } else { random(letters) as u8 }));
+                bounds.push((start, text.len()));
+            }
+            text.extend((0..random(20)).map(|_| b'x'));
+            let (mut ids, mut count, mut right) = (vec![7], Count::default(), vec![7]);
+            cache.encode(&text, &bounds, &mut ids, encode);
+            cache.encode(&text, &bounds, &mut count, encode);
+            bounds.iter().for_each(|&(start, end)| encode(&text[start..end], &mut right));
+            assert_eq!(ids, right, "round {round}");
+            assert_eq!(count.count, right.len() - 1);
+        }
+        assert!(cache.slots.len() * 2 <= MOST && cache.long_slots.len() * 4 <= MOST && cache.arena.len() < 2 * ARENA);
+        assert!(cache.slots.len() * 2 > FIRST && cache.long_slots.len() * 4 > FIRST);
+    }
 }

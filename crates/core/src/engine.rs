@@ -158,7 +158,7 @@ impl Engine {
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
                 Unit::Pieces { segment, bounds } => cache.encode(&segment.bytes, bounds, out, encode),
-                Unit::Extra { index, .. } => out.added(|out| out.push(self.pipeline.extras.tokens[index].id)),
+                Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }
             Ok(())
         })?;
