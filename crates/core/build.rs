@@ -1,7 +1,8 @@
 //! Writes the Unicode class tables from `regex-syntax`, whose pinned version decides the Unicode version.
 //!
 //! Two forms of the same facts: `CLASSES`, the ranges of each class by name, for split patterns and the Python
-//! references; and a two-stage table of flag bytes (`STAGE1[cp >> 8]` picks a block of `STAGE2`), for the scanners.
+//! references; and for the scanners a flag byte a character, in a two-stage table (`STAGE1[cp >> 8]` picks a block of
+//! `STAGE2`) and, for the first 65,536, in one piece (`LOW`).
 //! `CASES` holds each pair of characters that are the same without their case.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
@@ -87,14 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     writeln!(code, "pub static STAGE1: [u8; {}] = {stage1:?};", stage1.len())?;
     writeln!(code, "pub static STAGE2: [[u8; 256]; {}] = {blocks:?};", blocks.len())?;
-    // Classes by the first two bytes of UTF-8: of all characters of two bytes, and of those of three where the 64 that
-    // start so are of one class; 255 where they are not, or where no character starts so.
-    writeln!(code, "pub static TWO_BYTES: [u8; 2048] = {:?};", &flags[..0x800])?;
-    let one = |block: &[u8]| if block.iter().all(|flag| *flag == block[0]) { block[0] } else { 255 };
-    let mut three: Vec<u8> = flags[..0x1_0000].chunks(64).map(one).collect();
-    three[..0x800 / 64].fill(255);
-    three[0xd800 / 64..0xe000 / 64].fill(255);
-    writeln!(code, "pub static THREE_BYTES: [u8; 1024] = {three:?};")?;
+    writeln!(code, "pub static LOW: [u8; 0x1_0000] = {:?};", &flags[..0x1_0000])?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("unicode_16.rs"), code)?;
     Ok(())
 }

@@ -243,8 +243,9 @@ mod tests {
             };
             let error = in_parallel(100, vec![(); workers], &|| false, work, |()| ()).unwrap_err();
             assert_eq!(error.message, "7");
-            let stopped = in_parallel(100, vec![(); workers], &|| true, work, |()| ()).unwrap_err();
-            assert_eq!(stopped.kind, Kind::Interrupted);
         }
+        // With one worker: of several, another can fail before the calling thread asks.
+        let stopped = in_parallel(100, vec![()], &|| true, |(), _, (), _| Ok(()), |()| ()).unwrap_err();
+        assert_eq!(stopped.kind, Kind::Interrupted);
     }
 }

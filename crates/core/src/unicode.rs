@@ -141,27 +141,21 @@ pub fn class_at(text: &[u8], pos: usize) -> (u8, usize) {
     }
 }
 
-/// The same for a character beyond ASCII: what most are is in one table by their first two bytes.
+/// The same for a character beyond ASCII, by one look-up for those of two or three bytes.
 #[inline]
 pub fn wide_class_at(text: &[u8], pos: usize) -> (u8, usize) {
-    if let Some(&[first, second, third]) = text.get(pos..pos + 3).and_then(|bytes| bytes.first_chunk::<3>()) {
-        let at = usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f);
-        let is_second = second & 0xc0 == 0x80;
-        if (0xc2..0xe0).contains(&first) && is_second {
-            return (tables::TWO_BYTES[at], 2);
+    if let Some(&[first, second, third]) = text.get(pos..).and_then(|rest| rest.first_chunk::<3>()) {
+        let point = usize::from(first & 0x0f) << 12 | usize::from(second & 0x3f) << 6 | usize::from(third & 0x3f);
+        let are_behind = second & 0xc0 == 0x80 && third & 0xc0 == 0x80;
+        if first & 0xf0 == 0xe0 && are_behind && point >= 0x800 && point & 0xf800 != 0xd800 {
+            return (tables::LOW[point], 3);
         }
-        if first & 0xf0 == 0xe0 && is_second && third & 0xc0 == 0x80 {
-            let class = tables::THREE_BYTES[at & 0x3ff];
-            if class != MIXED {
-                return (class, 3);
-            }
+        if (0xc2..0xe0).contains(&first) && second & 0xc0 == 0x80 {
+            return (tables::LOW[usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f)], 2);
         }
     }
     class_at(text, pos)
 }
-
-/// Flags that no character has: those that start with the same two bytes are not all of one class.
-const MIXED: u8 = 255;
 
 /// The code point at `pos`, which must be inside `text`, and its length in bytes; `ILL_FORMED` for an ill-formed byte.
 #[inline]
@@ -257,6 +251,8 @@ mod tests {
             let bytes = c.encode_utf8(&mut buffer).as_bytes();
             assert_eq!(decode(bytes), Some((u32::from(c), bytes.len())));
             assert_eq!(class_before(bytes, bytes.len()), (class(u32::from(c)), 0));
+            assert_eq!(wide_class_at(bytes, 0), (class(u32::from(c)), bytes.len()));
+            assert_eq!(wide_class_at(&[bytes, b"xyz"].concat(), 0), (class(u32::from(c)), bytes.len()));
             for cut in 1..bytes.len() {
                 assert_eq!(decode(&bytes[..cut]), None);
             }
@@ -272,6 +268,7 @@ mod tests {
                     let ours = decode(&bytes).map(|(_, len)| len);
                     let std = (1..=4.min(bytes.len())).find(|&n| std::str::from_utf8(&bytes[..n]).is_ok());
                     assert_eq!(ours, std, "{bytes:x?}");
+                    assert_eq!(wide_class_at(&bytes, 0).1, std.unwrap_or(1), "{bytes:x?}");
                 }
             }
         }
