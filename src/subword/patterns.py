@@ -261,7 +261,7 @@ DIGITS: dict[str, str] = {
 }
 """The groupings of the stage `Digits`, each with the expression that finds its groups."""
 
-_SCANNERS = {PATTERNS[name].steps[0]: name for name in ("gpt2", "cl100k", "o200k", "none")}
+_SCANNERS = {PATTERNS[name].steps[0]: name for name in ("gpt2", "cl100k", "llama3", "qwen2", "o200k", "none")}
 """The expressions for which the core has a hand-written scanner, with its name."""
 
 

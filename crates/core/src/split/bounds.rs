@@ -42,8 +42,8 @@ impl Bounds {
 
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 #[inline(always)]
-pub fn gpt2(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
-    move |word| {
+pub fn gpt2(masks: &Masks, len: usize, bounds: &mut Bounds) {
+    bounds.fill(masks, len, |word| {
         let Masks { letter, number, space, other, blank, quote, wide, .. } = masks;
         let goes_on = (letter[word] & before(letter, word, 1))
             | (number[word] & before(number, word, 1))
@@ -54,7 +54,7 @@ pub fn gpt2(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
         let blanks = space[word] & (!before(space, word, 1) | !after(space, word));
         let odd = (quote[word] & after(letter, word)) | (space[word] & wide[word]);
         (starts | blanks, odd)
-    }
+    });
 }
 
 /// What cl100k and its relatives do with white space, given the newlines that belong to the piece before them: newlines and
@@ -79,11 +79,11 @@ fn runs(bits: u64, starts: u64) -> u64 {
     bits & !bits.wrapping_add(starts & bits)
 }
 
-/// `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s`
+/// The patterns of `cl100k.rs`; at most so many `NUMBERS` are together, three or one.
 #[inline(always)]
-pub fn cl100k(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
+pub fn cl100k<const NUMBERS: u32>(masks: &Masks, len: usize, bounds: &mut Bounds) {
     let (mut newlines_before, mut leads_before) = (0, 0);
-    move |word| {
+    bounds.fill(masks, len, |word| {
         let Masks { letter, number, space, other, newline, blank, quote, wide, .. } = masks;
         let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
         let words = letter[word] & !before(letter, word, 1);
@@ -91,31 +91,31 @@ pub fn cl100k(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
         let leads = others | space[word] & !newline[word];
         let letters = words & !(leads << 1 | leads_before);
         leads_before = leads >> 63;
-        let numbers = number[word] & !before(number, word, 1);
+        let numbers = number[word] & !(before(number, word, 1) & if NUMBERS == 1 { 0 } else { u64::MAX });
         let newlines = runs(newline[word], before(other, word, 1) | newlines_before);
         let (blanks, odd_blanks) = white(masks, word, newlines, newlines_before);
         newlines_before = newlines >> 63;
         let odd = odd_blanks
             | quote[word] & after(letter, word)
-            | odd_numbers(number, wide, word)
+            | odd_numbers(number, wide, word, NUMBERS)
             | other[word] & wide[word] & after(letter, word);
         (letters | numbers | others | blanks, odd)
-    }
+    });
 }
 
-/// The fourth digit in a row and those behind it, and numbers beyond ASCII.
+/// Numbers beyond ASCII and, of three at most, the fourth digit in a row and those behind it.
 #[inline(always)]
-fn odd_numbers(number: &Map, wide: &Map, word: usize) -> u64 {
+fn odd_numbers(number: &Map, wide: &Map, word: usize, most: u32) -> u64 {
     let fourth = before(number, word, 1) & before(number, word, 2) & before(number, word, 3);
-    number[word] & (fourth | wide[word])
+    number[word] & (if most == 3 { fourth } else { 0 } | wide[word])
 }
 
 /// The pattern of `o200k.rs`.
 #[inline(always)]
-pub fn o200k(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
+pub fn o200k(masks: &Masks, len: usize, bounds: &mut Bounds) {
     let (mut newlines_before, mut leads_before, mut lower_before, mut upper_before, mut marks_before) = (0, 0, 0, 0, 0);
     let mut slashes_before = 0;
-    move |word| {
+    bounds.fill(masks, len, |word| {
         let Masks { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, .. } = masks;
         let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
         let words = letter[word] & !before(letter, word, 1);
@@ -152,8 +152,8 @@ pub fn o200k(masks: &Masks) -> impl FnMut(usize) -> (u64, u64) + '_ {
             | letter[word] & quotes_after
             | newline[word] & after(slash, word)
             | slashes
-            | odd_numbers(number, wide, word)
+            | odd_numbers(number, wide, word, 3)
             | other[word] & wide[word] & after(letter, word);
         (letters | humps | numbers | others | blanks, odd)
-    }
+    });
 }

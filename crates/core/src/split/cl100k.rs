@@ -1,20 +1,25 @@
-//! `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s`
+//! Three patterns that differ in two things, how many numbers may be together and what becomes of white space at the end
+//! of a text:
+//!
+//! ```text
+//! cl100k  '(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s
+//! llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+//! qwen2   the same with \p{N} for \p{N}{1,3}
+//! ```
 
 use super::masks::{self, Masks};
-use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white, white_by_masks, White};
+use super::{contraction, is_letter, is_number, others, run, up_to_numbers, white, white_by_masks, White};
 use crate::unicode::{char_len, class_at};
 
 /// See `super::ByMasks`.
 #[inline(always)]
-pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
+pub fn end_by_masks<const NUMBERS: usize, const LAST_WHOLE: bool>(masks: &Masks, text: &[u8], pos: usize) -> usize {
     let first = text[pos];
-    // A word, with the one character in front of it or without.
-    let start = pos + usize::from(may_lead(first));
-    if masks::has(&masks.letter, start) {
-        return masks::run(&masks.letter, start);
+    if masks::has(&masks.letter, pos) {
+        return masks::run(&masks.letter, pos);
     }
     if masks::has(&masks.number, pos) {
-        return up_to_three_numbers(text, pos);
+        return up_to_numbers(NUMBERS, text, pos);
     }
     if let Some(end) = contraction(text, pos) {
         return end;
@@ -34,34 +39,19 @@ pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
         return end;
     }
     match white_by_masks(masks, text, pos) {
-        Some(white) => end_of_white(&white, text, pos),
+        Some(white) => end_of_white::<LAST_WHOLE>(&white, text, pos),
         None => usize::MAX,
     }
 }
 
-/// Whether an ASCII character surely joins the letters behind it: not the apostrophe, which may start a contraction.
-#[inline]
-fn may_lead(byte: u8) -> bool {
-    const LEADS: [bool; 256] = {
-        let mut leads = [false; 256];
-        let mut byte = 0;
-        while byte < 0x80u8 {
-            leads[byte as usize] = !byte.is_ascii_alphanumeric() && !matches!(byte, b'\r' | b'\n' | b'\'');
-            byte += 1;
-        }
-        leads
-    };
-    LEADS[byte as usize]
-}
-
-fn end_of_white(white: &White, text: &[u8], pos: usize) -> usize {
+fn end_of_white<const LAST_WHOLE: bool>(white: &White, text: &[u8], pos: usize) -> usize {
     match white.newline {
-        Some(end) if white.end < text.len() => end,
+        Some(end) if !LAST_WHOLE || white.end < text.len() => end,
         _ => white.leave_one(text, pos),
     }
 }
 
-pub fn end(text: &[u8], pos: usize) -> usize {
+pub fn end<const NUMBERS: usize, const LAST_WHOLE: bool>(text: &[u8], pos: usize) -> usize {
     if let Some(end) = contraction(text, pos) {
         return end;
     }
@@ -70,7 +60,7 @@ pub fn end(text: &[u8], pos: usize) -> usize {
         return run(text, pos + len, is_letter);
     }
     if is_number(class) {
-        return up_to_three_numbers(text, pos);
+        return up_to_numbers(NUMBERS, text, pos);
     }
     // One character that is no letter, number or newline joins the letters that follow it.
     if !matches!(text[pos], b'\r' | b'\n') {
@@ -85,5 +75,5 @@ pub fn end(text: &[u8], pos: usize) -> usize {
         }
         return end;
     }
-    end_of_white(&white(text, pos), text, pos)
+    end_of_white::<LAST_WHOLE>(&white(text, pos), text, pos)
 }

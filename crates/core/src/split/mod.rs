@@ -56,45 +56,30 @@ pub struct Scanner {
 enum ByMasks {
     Gpt2,
     Cl100k,
+    Llama3,
+    Qwen2,
     O200k,
 }
 
 type PrefixEnds = fn(text: &[u8], start: usize, end: usize) -> Vec<usize>;
 
 const SCANNERS: &[Scanner] = &[
-    Scanner {
-        name: "gpt2",
-        splits: true,
-        end: gpt2::end,
-        by_masks: Some(ByMasks::Gpt2),
-        cut: at_word_end,
-        prefix_ends: None,
-    },
-    Scanner {
-        name: "cl100k",
-        splits: true,
-        end: cl100k::end,
-        by_masks: Some(ByMasks::Cl100k),
-        cut: at_word_end,
-        prefix_ends: None,
-    },
+    Scanner { name: "gpt2", by_masks: Some(ByMasks::Gpt2), ..scanner(gpt2::end) },
+    Scanner { name: "cl100k", by_masks: Some(ByMasks::Cl100k), ..scanner(cl100k::end::<3, true>) },
+    Scanner { name: "llama3", by_masks: Some(ByMasks::Llama3), ..scanner(cl100k::end::<3, false>) },
+    Scanner { name: "qwen2", by_masks: Some(ByMasks::Qwen2), ..scanner(cl100k::end::<1, false>) },
     Scanner {
         name: "o200k",
-        splits: true,
-        end: o200k::end,
         by_masks: Some(ByMasks::O200k),
-        cut: at_word_end,
         prefix_ends: Some(o200k::prefix_ends),
+        ..scanner(o200k::end)
     },
-    Scanner {
-        name: "none",
-        splits: false,
-        end: |text, _| text.len(),
-        by_masks: None,
-        cut: |_, _| false,
-        prefix_ends: None,
-    },
+    Scanner { name: "none", splits: false, cut: |_, _| false, ..scanner(|text, _| text.len()) },
 ];
+
+const fn scanner(end: fn(&[u8], usize) -> usize) -> Scanner {
+    Scanner { name: "", splits: true, end, by_masks: None, cut: at_word_end, prefix_ends: None }
+}
 
 impl Pattern {
     /// The scanner called `name`.
@@ -146,27 +131,11 @@ impl Pattern {
     pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
         if let Kind::Scanner(Scanner { by_masks: Some(by_masks), end, .. }) = &self.0 {
             return match by_masks {
-                ByMasks::Gpt2 => in_windows(
-                    text,
-                    |masks, len, bounds| bounds.fill(masks, len, bounds::gpt2(masks)),
-                    gpt2::end_by_masks,
-                    *end,
-                    visit,
-                ),
-                ByMasks::Cl100k => in_windows(
-                    text,
-                    |masks, len, bounds| bounds.fill(masks, len, bounds::cl100k(masks)),
-                    cl100k::end_by_masks,
-                    *end,
-                    visit,
-                ),
-                ByMasks::O200k => in_windows(
-                    text,
-                    |masks, len, bounds| bounds.fill(masks, len, bounds::o200k(masks)),
-                    o200k::end_by_masks,
-                    *end,
-                    visit,
-                ),
+                ByMasks::Gpt2 => in_windows(text, bounds::gpt2, gpt2::end_by_masks, *end, visit),
+                ByMasks::Cl100k => in_windows(text, bounds::cl100k::<3>, cl100k::end_by_masks::<3, true>, *end, visit),
+                ByMasks::Llama3 => in_windows(text, bounds::cl100k::<3>, cl100k::end_by_masks::<3, false>, *end, visit),
+                ByMasks::Qwen2 => in_windows(text, bounds::cl100k::<1>, cl100k::end_by_masks::<1, false>, *end, visit),
+                ByMasks::O200k => in_windows(text, bounds::o200k, o200k::end_by_masks, *end, visit),
             };
         }
         let (mut scan, mut pos) = (self.scan(text), 0);
@@ -359,10 +328,10 @@ fn is_other(class: u8) -> bool {
     class & (LETTER | NUMBER | SPACE) == 0
 }
 
-/// The end of at most three numbers from `pos`, where there is at least one.
+/// The end of at most so many numbers from `pos`, where there is at least one.
 #[inline]
-fn up_to_three_numbers(text: &[u8], mut pos: usize) -> usize {
-    for _ in 0..3 {
+fn up_to_numbers(most: usize, text: &[u8], mut pos: usize) -> usize {
+    for _ in 0..most {
         if pos == text.len() {
             break;
         }

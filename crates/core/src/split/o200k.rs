@@ -7,7 +7,7 @@
 //! ```
 
 use super::masks::{self, Masks};
-use super::{contraction, is_letter, is_number, others, run, up_to_three_numbers, white, white_by_masks};
+use super::{contraction, is_letter, is_number, others, run, up_to_numbers, white, white_by_masks};
 use crate::unicode::{char_len, class_at, CASELESS, LOWER, MARK, SPACE, UPPER};
 
 /// See `super::ByMasks`.
@@ -22,7 +22,7 @@ pub fn end_by_masks(masks: &Masks, text: &[u8], pos: usize) -> usize {
         return word_by_masks(masks, text, pos);
     }
     if masks::has(&masks.number, pos) {
-        return up_to_three_numbers(text, pos);
+        return up_to_numbers(3, text, pos);
     }
     if masks::has(&masks.lower, pos) {
         return end(text, pos); // a mark, which may stand before a word or be the first of it
@@ -64,7 +64,7 @@ fn word_by_masks(masks: &Masks, text: &[u8], start: usize) -> usize {
 pub fn end(text: &[u8], pos: usize) -> usize {
     let (class, len) = class_at(text, pos);
     if is_number(class) {
-        return up_to_three_numbers(text, pos);
+        return up_to_numbers(3, text, pos);
     }
     // The optional first character is tried first, in each of the two alternatives.
     let after = (!is_letter(class) && !matches!(text[pos], b'\r' | b'\n')).then_some(pos + len);
