@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from .arguments import flag, integer, list_of, string, token_content
 from .errors import SubwordValueError
 
@@ -292,6 +293,7 @@ class BPE:
     unit: Literal["byte", "character"] = "byte"
     end_of_word: str = ""
     unk: int | None = None
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.vocab, Vocab):
@@ -304,7 +306,29 @@ class BPE:
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
-        return BPE, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        return BPE, tuple(getattr(self, name) for name, own in self.__dataclass_fields__.items() if own.init)
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared by all tokenizers that have it.
+
+        `made` is what its method `made` gave for the same model before; with it nothing is proved again.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            compiled = _core.Model(
+                self.vocab.pieces.data,
+                self.vocab.pieces.offsets,
+                self.vocab.ids,
+                np.ascontiguousarray(self.merges, dtype=np.uint32).reshape(-1, 2),
+                self.priority,
+                self.ignore_merges,
+                (self.unit, self.end_of_word, self.unk),
+                made,
+            )
+            object.__setattr__(self, "_compiled", compiled)
+        return cast("_core.Model", self._compiled)
 
 
 Model: TypeAlias = BPE

@@ -1,20 +1,20 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::bpe::units::UnitRow;
-use crate::bpe::{Bpe, Priority};
+use crate::bpe::Bpe;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind, Policy};
 use crate::hash::IntMap;
 use crate::parallel::in_parallel;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
-use crate::vocab::{show, Token, Vocab};
+use crate::vocab::{show, Token};
 
 pub struct Engine {
     pub pipeline: Pipeline,
-    bpe: Bpe,
+    bpe: Arc<Bpe>,
     /// Ids are the entries' indices.
     plain_ids: bool,
     extra_of_id: IntMap<u64, usize>,
@@ -43,19 +43,14 @@ pub struct Spans {
 pub const MAX_TEXT: usize = 1 << 40;
 
 impl Engine {
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
         stages: &[StageRow],
-        vocab: Vocab,
-        priority: Priority,
-        ignore_merges: bool,
-        units: UnitRow,
+        bpe: Arc<Bpe>,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
         (shown, trim): (Vec<u8>, bool),
     ) -> Result<Self> {
-        let marker = units.end_of_word.clone();
-        let bpe = Bpe::new(vocab, priority, ignore_merges, units)?;
+        let marker = bpe.end_of_word().to_vec();
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
             if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {

@@ -40,13 +40,14 @@ impl Vocab {
         if let Some(pair) = ids.windows(2).find(|w| w[0] >= w[1]) {
             return Err(Error::format(format!("the id {} is given to two entries or out of order", pair[1])));
         }
-        let mut vocab = Self { table: IndexTable::with_capacity(ids.len()), data, offsets, ids };
+        let mut table = IndexTable::with_capacity(ids.len());
+        let vocab = Self { table: IndexTable::default(), data, offsets, ids };
         for token in 0..vocab.len() as Token {
             let piece = vocab.piece(token);
             if piece.is_empty() {
                 return Err(Error::format(format!("the entry with id {} is empty", vocab.id(token))));
             }
-            if let Some(first) = vocab.find(piece) {
+            if let Some(first) = table.find_or_add(hash(piece), token, |other| vocab.piece(other) == piece) {
                 return Err(Error::format(format!(
                     "{} is an entry twice, with the ids {} and {}",
                     show(piece),
@@ -54,10 +55,8 @@ impl Vocab {
                     vocab.id(token)
                 )));
             }
-            let hash = hash(piece);
-            vocab.table.insert(hash, token, |_| 0);
         }
-        Ok(vocab)
+        Ok(Self { table, ..vocab })
     }
 
     pub fn len(&self) -> usize {

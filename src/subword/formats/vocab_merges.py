@@ -22,7 +22,7 @@ import numpy as np
 
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import SubwordValueError
-from ..spec import BPE, MAX_ID, ExtraToken, Spec
+from ..spec import BPE, MAX_ID, ExtraToken, Packed, Spec
 from .bare import (
     Input,
     bpe_spec,
@@ -85,7 +85,7 @@ def read(file: Input) -> Spec:
     digests = [hashlib.sha256(each.data).hexdigest() for each in (vocab_file, merges_file)]
     merges = _merges(merges_file)
     pieces = {token: spelled_bytes(token) for token in ids}
-    missing = missing_bytes([piece for piece in pieces.values() if piece is not None])
+    missing = missing_bytes(Packed.of(piece for piece in pieces.values() if piece is not None))
     if missing:
         raise vocab_file.error(
             f"no token for the bytes {shown(missing)} in GPT-2's alphabet ({shown(to_alphabet(missing))}): this is no "

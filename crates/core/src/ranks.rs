@@ -1,0 +1,238 @@
+//! Lines of a `.tiktoken` file: an entry in base64, white space, and its rank in decimal digits.
+
+use crate::hash::{hash, IndexTable};
+
+/// Entries in order of their ranks, packed as `Vocab` takes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ranks {
+    pub pieces: Vec<u8>,
+    pub offsets: Vec<u64>,
+    pub ids: Vec<u32>,
+    /// The rank of the empty entry, if there is one. It is not among the others.
+    pub empty: Option<u32>,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Problem {
+    /// Not two fields.
+    Fields,
+    Base64,
+    Rank,
+    /// The rank, or the entry, stands in an earlier line, too.
+    RankAgain(usize),
+    EntryAgain(usize),
+}
+
+impl Problem {
+    /// Its name, and the earlier line that is repeated.
+    pub fn name(self) -> (&'static str, Option<usize>) {
+        match self {
+            Self::Fields => ("fields", None),
+            Self::Base64 => ("base64", None),
+            Self::Rank => ("rank", None),
+            Self::RankAgain(line) => ("rank again", Some(line)),
+            Self::EntryAgain(line) => ("entry again", Some(line)),
+        }
+    }
+}
+
+/// The first line, counted from 1, with which something is wrong, and what.
+pub type BadLine = (usize, Problem);
+
+/// Reads lines up to one that is wrong by itself; what is wrong with an earlier one is found later, so comes first.
+///
+/// # Errors
+///
+/// The first line that cannot be read, or repeats something.
+pub fn read(data: &[u8], most: u32) -> Result<Ranks, BadLine> {
+    let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
+    let mut read = Lines::default();
+    let mut wrong = None;
+    let (mut at, mut number) = (0, 0);
+    while at < data.len() {
+        let line = data[at..].split(|&byte| byte == b'\n' || byte == b'\r').next().unwrap_or_default();
+        at += line.len() + if data[at + line.len()..].starts_with(b"\r\n") { 2 } else { 1 };
+        number += 1;
+        if let Err(problem) = read.line(line, number, most) {
+            wrong = Some((number, problem));
+            break;
+        }
+    }
+    match read.repeated().or(wrong) {
+        Some(bad) => Err(bad),
+        None => Ok(read.sorted()),
+    }
+}
+
+/// Entries in the order of the file.
+#[derive(Default)]
+struct Lines {
+    pieces: Vec<u8>,
+    /// Where each entry ends.
+    ends: Vec<usize>,
+    ids: Vec<u32>,
+    lines: Vec<usize>,
+}
+
+impl Lines {
+    fn line(&mut self, line: &[u8], number: usize, most: u32) -> Result<(), Problem> {
+        let mut fields = line.split(|byte| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)).filter(|field| !field.is_empty());
+        let Some(entry) = fields.next() else { return Ok(()) };
+        let (Some(rank), None) = (fields.next(), fields.next()) else { return Err(Problem::Fields) };
+        if entry != b"=" && !decode(entry, &mut self.pieces) {
+            return Err(Problem::Base64);
+        }
+        let value = rank.iter().try_fold(0u64, |value, &digit| {
+            digit.is_ascii_digit().then(|| value.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
+        });
+        match value {
+            Some(value) if rank.len() <= 10 && value <= u64::from(most) => self.ids.push(value as u32),
+            _ => return Err(Problem::Rank),
+        }
+        self.ends.push(self.pieces.len());
+        self.lines.push(number);
+        Ok(())
+    }
+
+    fn piece(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.pieces[start..self.ends[at]]
+    }
+
+    /// The first line that repeats an entry or a rank.
+    fn repeated(&self) -> Option<BadLine> {
+        let mut table = IndexTable::with_capacity(self.ids.len());
+        let entry = (0..self.ids.len()).find_map(|at| {
+            let piece = self.piece(at);
+            let first = table.find_or_add(hash(piece), at as u32, |other| self.piece(other as usize) == piece)?;
+            Some((self.lines[at], Problem::EntryAgain(self.lines[first as usize])))
+        });
+        let mut rank = None;
+        if self.ids.windows(2).any(|pair| pair[0] >= pair[1]) {
+            let mut order: Vec<usize> = (0..self.ids.len()).collect();
+            order.sort_by_key(|&at| self.ids[at]);
+            let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
+            rank = same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0);
+        }
+        match (rank, entry) {
+            (Some(rank), Some(entry)) if entry.0 < rank.0 => Some(entry),
+            (rank, entry) => rank.or(entry),
+        }
+    }
+
+    fn sorted(self) -> Ranks {
+        let mut ranks = Ranks { offsets: vec![0], ..Ranks::default() };
+        let is_sorted = self.ids.windows(2).all(|pair| pair[0] < pair[1]);
+        if is_sorted && (0..self.ids.len()).all(|at| !self.piece(at).is_empty()) {
+            ranks.offsets.extend(self.ends.iter().map(|&end| end as u64));
+            return Ranks { pieces: self.pieces, ids: self.ids, ..ranks };
+        }
+        let mut order: Vec<usize> = (0..self.ids.len()).collect();
+        order.sort_by_key(|&at| self.ids[at]);
+        for at in order {
+            if self.piece(at).is_empty() {
+                ranks.empty = Some(self.ids[at]);
+                continue;
+            }
+            ranks.pieces.extend_from_slice(self.piece(at));
+            ranks.offsets.push(ranks.pieces.len() as u64);
+            ranks.ids.push(self.ids[at]);
+        }
+        ranks
+    }
+}
+
+const NO_DIGIT: u8 = 0xff;
+
+/// The value of each digit of base64 (RFC 4648).
+const DIGITS: [u8; 256] = {
+    let (mut digits, mut at) = ([NO_DIGIT; 256], 0);
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    while at < alphabet.len() {
+        digits[alphabet[at] as usize] = at as u8;
+        at += 1;
+    }
+    digits
+};
+
+/// Appends what base64 with its padding stands for; false if it is none.
+fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let padding = text.iter().rev().take_while(|&&byte| byte == b'=').count();
+    let digits = &text[..text.len() - padding];
+    if text.len() % 4 != 0 || padding > 2 {
+        return false;
+    }
+    let mut bad = 0;
+    let mut group = |digits: &[u8]| {
+        digits.iter().fold(0u32, |bits, &digit| {
+            let value = DIGITS[digit as usize];
+            bad |= value;
+            bits << 6 | u32::from(value)
+        })
+    };
+    let (whole, rest) = digits.split_at(digits.len() / 4 * 4);
+    for four in whole.chunks_exact(4) {
+        let [_, a, b, c] = group(four).to_be_bytes();
+        out.extend_from_slice(&[a, b, c]);
+    }
+    if !rest.is_empty() {
+        let bytes = (group(rest) << (8 + 6 * padding)).to_be_bytes();
+        out.extend_from_slice(&bytes[..3 - padding]);
+    }
+    bad < 64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_any_order_are_entries_by_rank() {
+        let ranks = read(b"\xef\xbb\xbfYWI= 7\r\n\r\n \tYQ==\x0c2 \rIGFi 300\n= 5", 300).unwrap();
+        assert_eq!((&ranks.pieces[..], &ranks.ids[..], ranks.empty), (&b"aab ab"[..], &[2, 7, 300][..], Some(5)));
+        assert_eq!(ranks.offsets, [0, 1, 3, 6]);
+        assert_eq!(read(b"", 9).unwrap(), Ranks { offsets: vec![0], ..Ranks::default() });
+    }
+
+    #[test]
+    fn the_first_bad_line_is_named() {
+        for (data, bad) in [
+            ("YQ== 1\nYg==", (2, Problem::Fields)),
+            ("YQ== 1 2", (1, Problem::Fields)),
+            ("\nYQ= 1", (2, Problem::Base64)),
+            ("Y=Q= 1", (1, Problem::Base64)),
+            ("A=== 1", (1, Problem::Base64)),
+            ("==== 1", (1, Problem::Base64)),
+            ("Y\u{e9}Q 1", (1, Problem::Base64)),
+            ("YQ== -1", (1, Problem::Rank)),
+            ("YQ== 00000000001", (1, Problem::Rank)),
+            ("YQ== 10", (1, Problem::Rank)),
+            ("YQ== 1\nYg== 1\nYQ== 2\n!", (2, Problem::RankAgain(1))),
+            ("YQ== 1\n\nYQ== 2\nYg== 1\n!", (3, Problem::EntryAgain(1))),
+            ("YQ== 1\nYQ== 1\n", (2, Problem::RankAgain(1))),
+            ("YQ== 3\nYg== 2\nYw== 2\nZA== 3", (3, Problem::RankAgain(2))),
+        ] {
+            assert_eq!(read(data.as_bytes(), 9), Err(bad), "{data:?}");
+        }
+    }
+
+    #[test]
+    fn base64_is_decoded_whatever_its_length() {
+        for len in 0..20 {
+            let bytes: Vec<u8> = (0..len).map(|at| (at * 37 + 250) as u8).collect();
+            let mut text = String::new();
+            for three in bytes.chunks(3) {
+                let bits = three.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - three.len()));
+                let digit = |at: usize| {
+                    let value = (bits >> (18 - 6 * at) & 63) as u8;
+                    DIGITS.iter().position(|&digit| digit == value).unwrap() as u8 as char
+                };
+                text.extend((0..4).map(|at| if at <= three.len() { digit(at) } else { '=' }));
+            }
+            let mut out = b"x".to_vec();
+            assert!(decode(text.as_bytes(), &mut out), "{text}");
+            assert_eq!(&out[1..], bytes);
+        }
+    }
+}
