@@ -132,8 +132,8 @@ impl Model {
 }
 
 #[pyfunction]
-fn checksum(py: Python<'_>, data: &[u8]) -> PyResult<u64> {
-    interruptible(py, |_| Ok(core::hash::checksum(data)))
+fn checksum(py: Python<'_>, data: &[u8], start: usize) -> PyResult<u64> {
+    interruptible(py, |_| Ok(core::hash::checksum(data.get(start..).unwrap_or_default())))
 }
 
 #[pyfunction]

@@ -6,6 +6,7 @@ with a wrong pattern gives ids that look right and are not.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +42,7 @@ class Input:
     """A file on its way into a spec: its bytes, the name that errors call it by, and what the caller says of it.
 
     `path` is where it was read from; None for bytes that are no file. `others` are files beside it by their names,
-    where it is none.
+    where it is none. `warnings` are those that reading it gave.
     """
 
     data: bytes
@@ -50,6 +51,16 @@ class Input:
     pattern: str | SplitRegex | None = None
     special_tokens: Mapping[str, int] | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    def warn(self, problem: str) -> None:
+        self.warnings.append(problem)
+        text = f"{self.name}: {problem}"
+        warn(text)
 
     def error(self, problem: str, line: int | None = None) -> FormatError:
         return FormatError(f"{self.name}: {f'line {line}: ' if line is not None else ''}{problem}")
@@ -188,8 +199,7 @@ def entries(vocab: Mapping[bytes, int], file: Input) -> Vocab:
 
 
 def warn_of_empty(id: int, file: Input) -> None:
-    text = f"{file.name}: the token with the id {id} is empty; no text gives it, and here it has no id"
-    warn(text)
+    file.warn(f"the token with the id {id} is empty; no text gives it, and here it has no id")
 
 
 # ======================== writing ========================

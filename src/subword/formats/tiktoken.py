@@ -66,7 +66,7 @@ def read(file: Input) -> Spec:
     pieces, offsets, ids, empty, bad = _core.read_ranks(file.data, MAX_ID)
     if bad is not None:
         raise _line_error(file, *bad)
-    said = what_is_left_out(file, KIND, hashlib.sha256(file.data).hexdigest())
+    said = what_is_left_out(file, KIND, file.sha256)
     if empty is not None:
         warn_of_empty(empty, file)
     model = BPE(Vocab(Packed(pieces, offsets), ids), priority="rank", ignore_merges=True)

@@ -80,9 +80,9 @@ def read(file: Input) -> Spec:
     Raises:
         FormatError: the other is missing, one is damaged, or what they leave out is neither given nor known.
     """
-    vocab_file, merges_file = _pair(file)
+    vocab_file, merges_file = pair(file)
     ids = _vocab(vocab_file)
-    digests = [hashlib.sha256(each.data).hexdigest() for each in (vocab_file, merges_file)]
+    digests = vocab_file.sha256, merges_file.sha256
     merges = _merges(merges_file)
     pieces = {token: spelled_bytes(token) for token in ids}
     missing = missing_bytes(Packed.of(piece for piece in pieces.values() if piece is not None))
@@ -106,7 +106,7 @@ def read(file: Input) -> Spec:
     return bpe_spec(model, splitting, special, unmatchable, source=vocab_file.name, roles=roles)
 
 
-def _pair(file: Input) -> tuple[Input, Input]:
+def pair(file: Input) -> tuple[Input, Input]:
     """The vocabulary and the merges."""
     is_vocab = _VERSION.match(file.data) is None
     name = os.path.basename(file.name)
