@@ -34,8 +34,8 @@ def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
 def frozen_text(text: _Text) -> Any:
     """A `str` or bytes as they are, a copy of another buffer: what stays the same while it is looked at twice."""
 
-def checksum(data: bytes, start: int) -> int:
-    """64 bits that change when anything in `data` from `start` on does, by accident; no protection against forgery."""
+def checksum(data: npt.NDArray[np.uint8]) -> int:
+    """64 bits that change when anything in `data` does, by accident; no protection against forgery."""
 
 def read_ranks(
     data: bytes, most: int

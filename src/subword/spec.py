@@ -319,13 +319,13 @@ class BPE:
         if self._compiled is None:
             compiled = _core.Model(
                 self.vocab.pieces.data,
-                self.vocab.pieces.offsets,
-                self.vocab.ids,
-                np.ascontiguousarray(self.merges, dtype=np.uint32).reshape(-1, 2),
+                np.require(self.vocab.pieces.offsets, np.uint64, "CA"),
+                np.require(self.vocab.ids, np.uint32, "CA"),
+                np.require(self.merges, np.uint32, "CA").reshape(-1, 2),
                 self.priority,
                 self.ignore_merges,
                 (self.unit, self.end_of_word, self.unk),
-                made,
+                None if made is None else np.require(made, np.uint32, "CA"),
             )
             object.__setattr__(self, "_compiled", compiled)
         return cast("_core.Model", self._compiled)

@@ -6,7 +6,7 @@ mod text;
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -14,11 +14,12 @@ use errors::{interruptible, Checked};
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
-use subword_core::bpe::{Bpe, Priority};
+use subword_core::bpe::{Bpe, Priority, Proven};
 use subword_core::chunk::Limits;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
+use subword_core::parallel::both;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
 use text::{ids_of, Text, Texts};
@@ -111,16 +112,21 @@ impl Model {
             unit => return Err(core::Error::format(format!("unknown unit {unit:?}"))).checked(),
         };
         let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
-        let (pieces, offsets, ids) = (pieces.to_vec(), offsets.as_array().to_vec(), ids.as_array().to_vec());
-        let made: Option<Vec<[u32; 3]>> = match made.as_ref().map(PyReadonlyArray2::as_array) {
-            Some(made) if made.ncols() != 3 => {
-                return Err(core::Error::format("how entries are made is told in three columns")).checked()
-            }
-            made => made.map(|made| made.rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect()),
+        let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
+            return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
+        };
+        let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
+            None => None,
+            Some((3, Ok(made))) => Some(made.as_chunks().0),
+            Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
         };
         interruptible(py, |_| {
-            let vocab = Vocab::new(pieces, offsets, ids)?;
-            Bpe::new(vocab, priority, ignore_merges, units, made.as_deref())
+            let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
+            let (proven, vocab) = match made {
+                Some(made) => both(|| Proven::again(offsets, made).map(Some), vocab),
+                None => (Ok(None), vocab()),
+            };
+            Bpe::new(vocab?, priority, ignore_merges, units, proven?)
         })
         .map(|bpe| Self(Arc::new(bpe)))
     }
@@ -132,8 +138,9 @@ impl Model {
 }
 
 #[pyfunction]
-fn checksum(py: Python<'_>, data: &[u8], start: usize) -> PyResult<u64> {
-    interruptible(py, |_| Ok(core::hash::checksum(data.get(start..).unwrap_or_default())))
+fn checksum(py: Python<'_>, data: PyReadonlyArray1<'_, u8>) -> PyResult<u64> {
+    let data = data.as_slice()?;
+    interruptible(py, |_| Ok(core::hash::checksum(data)))
 }
 
 #[pyfunction]

@@ -1,10 +1,11 @@
 """What loading a file came to, kept for the next time in a folder of the user's own: `compiled` in the cache.
 
-    file     = magic checksum length header section*
-    magic    = "subword compiled " layout " " version "\\n"    of this file's layout, of the package; padded with spaces
-    checksum = 64 bits of everything behind it                length: of the header; both little-endian
-    header   = one line of JSON                               {"outline", "roles", "notes", "warnings", "sections"}
-    section  = bytes                                          what `Spec.buffers()` gives, and `made`: the core's proof
+    file    = magic numbers header section*
+    magic   = "subword compiled " layout " " version "\n"    of this file's layout, of the package
+    numbers = checksum and length of the header              64 bits each, little-endian
+    header  = JSON                                           {"outline", "roles", "notes", "warnings", "sections"}
+    section = bytes                                          `made`, the core's proof, and what `Spec.buffers()` gives;
+                                                             header.sections has their names, lengths and checksums
 
 A file is called by the SHA-256 of what it was made from and of what `load` was told. It spares reading and proving, and
 nothing else: what cannot be used is built again and takes its place, and where nothing can be kept, nothing is. It is
@@ -24,6 +25,7 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import BinaryIO
 
 import numpy as np
 
@@ -36,6 +38,7 @@ from .bare import Input
 SWITCH = "SUBWORD_COMPILED"
 LAYOUT = 1
 MAGIC = b"subword compiled "
+MAGIC_LINE = MAGIC + f"{LAYOUT} {_core.__version__}\n".encode()
 
 MIN_ENTRIES = 2**14
 """Smaller vocabularies are read about as fast."""
@@ -80,20 +83,18 @@ def find(file: Input, digests: Sequence[str]) -> Spec | None:
     try:
         with open(path, "rb") as kept:
             problem = _foreign(os.fstat(kept.fileno()))
-            data = b"" if problem else kept.read()
+            if problem is None:
+                line = kept.read(len(MAGIC_LINE))
+                if line.startswith(MAGIC) and line != MAGIC_LINE:
+                    return None  # of another version
+                spec, warnings = _unpacked(kept)
+                for text in warnings:
+                    file.warn(text)
+                return spec
     except OSError:
         return None
-    line = _first_line()
-    if data.startswith(MAGIC) and not data.startswith(line):
-        return None  # of another version
-    if problem is None:
-        try:
-            spec, warnings = _unpacked(data, len(line))
-            for text in warnings:
-                file.warn(text)
-            return spec
-        except (SubwordError, LookupError, TypeError, ValueError, AttributeError, struct.error, RecursionError):
-            problem = "it is damaged"
+    except (SubwordError, LookupError, TypeError, ValueError, AttributeError, struct.error, RecursionError):
+        problem = "it is damaged"
     with contextlib.suppress(OSError):
         os.unlink(path)
     warn(f"{file.name} is read anew, because what was kept of it cannot be used: {problem} ({path})")
@@ -109,21 +110,30 @@ def _foreign(stat: os.stat_result) -> str | None:
     return None
 
 
-def _unpacked(data: bytes, start: int) -> tuple[Spec, list[str]]:
-    """What `_packed` packed, which starts behind the first line. Raises all kinds of errors on other bytes."""
-    checksum, length = _NUMBERS.unpack_from(data, start)
-    if not data.startswith(MAGIC) or checksum != _core.checksum(data, start + 8):
-        raise ValueError("the checksum does not match")
-    at = start + _NUMBERS.size + length
-    header = json.loads(data[at - length : at])
-    buffers = {}
-    for name, size in header["sections"]:
-        buffers[name] = data[at : at + size]
-        at += size
+def _unpacked(kept: BinaryIO) -> tuple[Spec, list[str]]:
+    """What `_packed` packed, behind the first line. Raises all kinds of errors on other bytes."""
+    header = json.loads(_section(kept, *_NUMBERS.unpack(kept.read(_NUMBERS.size))))
+    buffers = {name: _section(kept, checksum, length) for name, checksum, length in header["sections"]}
+    if kept.read(1):
+        raise ValueError("something stands behind the end")
     spec = Spec.from_outline(header["outline"], buffers, header["roles"], header["notes"])
     if "made" in buffers:
         spec.model.compiled(np.frombuffer(buffers["made"], dtype="<u4").reshape(-1, 3))
     return spec, header["warnings"]
+
+
+def _section(kept: BinaryIO, checksum: int, length: int) -> bytes:
+    """Read to where it stays: every byte that is touched for the first time costs as much as reading several."""
+    if length > os.fstat(kept.fileno()).st_size:
+        raise ValueError("cut off")  # and nothing of that size is allocated
+    section = kept.read(length)
+    if len(section) != length or _checksum(section) != checksum:
+        raise ValueError("the checksum does not match")
+    return section
+
+
+def _checksum(section: bytes) -> int:
+    return _core.checksum(np.frombuffer(section, dtype=np.uint8))
 
 
 # ======================== writing ========================
@@ -135,7 +145,7 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
     if key is None or len(spec.model.vocab) < MIN_ENTRIES:
         return
     try:
-        data = _packed(spec, file.warnings)
+        parts = _packed(spec, file.warnings)
     except (SubwordError, TypeError, ValueError, RecursionError):
         return  # it cannot be compiled, or its notes are none that JSON can hold
     path = _path(key)
@@ -144,7 +154,7 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
         _make_folder(os.path.dirname(path))
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with open(descriptor, "wb") as kept:
-            kept.write(data)
+            kept.writelines(parts)
         os.replace(temporary, path)
         _forget_old(os.path.dirname(path))
     except OSError:
@@ -152,25 +162,19 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
             os.unlink(temporary)
 
 
-def _packed(spec: Spec, warnings: Sequence[str]) -> bytes:
-    buffers = spec.buffers()
+def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes]:
     made = spec.model.compiled().made()
-    if made is not None:
-        buffers["made"] = made.astype("<u4").tobytes()
+    sections = {} if made is None else {"made": made.astype("<u4").tobytes()}
+    sections |= spec.buffers()
     header = {
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         "warnings": warnings,
-        "sections": [[name, len(buffer)] for name, buffer in buffers.items()],
+        "sections": [[name, _checksum(section), len(section)] for name, section in sections.items()],
     }
     line = json.dumps(header, allow_nan=False).encode()
-    body = b"".join([struct.pack("<Q", len(line)), line, *buffers.values()])
-    return _first_line() + struct.pack("<Q", _core.checksum(body, 0)) + body
-
-
-def _first_line() -> bytes:
-    return MAGIC + f"{LAYOUT} {_core.__version__}\n".encode()
+    return [MAGIC_LINE, _NUMBERS.pack(_checksum(line), len(line)), line, *sections.values()]
 
 
 def _make_folder(folder: str) -> None:

@@ -69,6 +69,8 @@ def read(file: Input) -> Spec:
     said = what_is_left_out(file, KIND, file.sha256)
     if empty is not None:
         warn_of_empty(empty, file)
+    for numbers in (offsets, ids):
+        numbers.setflags(write=False)  # so that nothing copies them
     model = BPE(Vocab(Packed(pieces, offsets), ids), priority="rank", ignore_merges=True)
     return bpe_spec(model, said.splitting, said.special_tokens, source=file.name, roles=said.roles)
 

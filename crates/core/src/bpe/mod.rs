@@ -25,6 +25,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::Linear;
+pub use prove::Proven;
 pub use linear::{Counts, Direction};
 use rules::Rules;
 use trie::Trie;
@@ -69,7 +70,7 @@ enum Proof {
 
 /// How an entry is made: all that one pass asks about it, side by side.
 #[derive(Debug, Clone, Copy, Default)]
-struct Made {
+pub struct Made {
     /// What its last merge joins.
     left: Token,
     right: Token,
@@ -87,13 +88,13 @@ pub enum Priority {
 }
 
 impl Bpe {
-    /// With `made`, what `made()` gave for the same model, nothing is proved again; that it hangs together is checked.
+    /// With `proven`, from what `made` gave for the same model, nothing is proved again.
     pub fn new(
         vocab: Vocab,
         priority: Priority,
         ignore_merges: bool,
         units: UnitRow,
-        made: Option<&[[u32; 3]]>,
+        proven: Option<Proven>,
     ) -> Result<Self> {
         let (byte_tokens, missing) = match units.by_characters {
             true => ([NO_TOKEN; 256], Vec::new()),
@@ -104,13 +105,13 @@ impl Bpe {
         if units.is_some() && matches!(priority, Priority::Rank) {
             return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
         }
-        let in_order = match (made, &units) {
+        let in_order = match (proven, &units) {
             (_, Some(_)) => None,
-            (Some(made), None) => Some(prove::again(&vocab, made)?),
-            (None, None) => prove::in_order(&vocab, &priority)?,
+            (Some(proven), None) if proven.entries.len() == vocab.len() => Some(proven),
+            (_, None) => prove::in_order(&vocab, &priority)?,
         };
         let (proof, rules) = match in_order {
-            Some((entries, rules)) => (Proof::Proved { entries, out_of_order: None }, rules),
+            Some(Proven { entries, rules }) => (Proof::Proved { entries, out_of_order: None }, rules),
             None => {
                 let rules = match priority {
                     Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,

@@ -22,7 +22,7 @@ use crate::vocab::{Token, Vocab};
 /// so far make one encoding; a rule that joins two entries made before makes the new one exactly if these two are that
 /// encoding, which they are if they may stand side by side. If they may not, or if the entry is made already, the rule
 /// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to.
-pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<(Vec<Made>, Rules)>> {
+pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<Proven>> {
     let is_byte = |token| vocab.piece_len(token) == 1;
     let mut proof = Proving {
         entries: (0..vocab.len() as Token).map(|token| Made { len: vocab.piece_len(token) as u32, ..Made::default() }).collect(),
@@ -85,27 +85,37 @@ pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<(Vec<Made>,
             }
         }
     }
-    Ok((proof.left == 0).then_some((proof.entries, proof.rules)))
+    Ok((proof.left == 0).then_some(Proven { entries: proof.entries, rules: proof.rules }))
 }
 
-/// What `in_order` found once. It may come from a file, so no row may lead out of the vocabulary or in a circle.
-pub fn again(vocab: &Vocab, made: &[[u32; 3]]) -> Result<(Vec<Made>, Rules)> {
-    let of_row = |(token, &[left, right, rank]): (usize, &[u32; 3])| {
-        let len = vocab.piece_len(token as Token);
-        let is_sound = match rank {
-            0 => len == 1,
-            _ => [left, right].iter().all(|&part| made.get(part as usize).is_some_and(|part| part[2] < rank)),
+/// How each entry is made, with one rule an entry.
+pub struct Proven {
+    pub entries: Vec<Made>,
+    pub rules: Rules,
+}
+
+impl Proven {
+    /// From what `Bpe::made` gave for the entries with these offsets. It may come from a file, so no row may lead out of
+    /// the vocabulary or in a circle.
+    pub fn again(offsets: &[u64], made: &[[u32; 3]]) -> Result<Self> {
+        let len_of = |at: usize| offsets.get(at + 1)?.checked_sub(*offsets.get(at)?);
+        let of_row = |(at, &[left, right, rank]): (usize, &[u32; 3])| {
+            let len = u32::try_from(len_of(at)?).ok()?;
+            let is_before = |part: u32| made.get(part as usize).is_some_and(|part| part[2] < rank);
+            let is_sound = match rank {
+                0 => len == 1,
+                _ => {
+                    let parts = len_of(left as usize)?.checked_add(len_of(right as usize)?);
+                    is_before(left) && is_before(right) && parts == Some(len.into())
+                }
+            };
+            is_sound.then_some(Made { left, right, rank, len })
         };
-        let whole = || vocab.piece_len(left) + vocab.piece_len(right);
-        (is_sound && (rank == 0 || whole() == len)).then_some(Made { left, right, rank, len: len as u32 })
-    };
-    let entries: Option<Vec<Made>> = made.iter().enumerate().map(of_row).collect();
-    match entries.filter(|entries| entries.len() == vocab.len()) {
-        Some(entries) => {
-            let rules = Rules::from_entries(&entries);
-            Ok((entries, rules))
+        let entries: Option<Vec<Made>> = made.iter().enumerate().map(of_row).collect();
+        match entries.filter(|entries| entries.len() + 1 == offsets.len()) {
+            Some(entries) => Ok(Self { rules: Rules::from_entries(&entries), entries }),
+            None => Err(Error::format("how the entries are made does not fit the vocabulary")),
         }
-        None => Err(Error::format("how the entries are made does not fit the vocabulary")),
     }
 }
 

@@ -101,11 +101,11 @@ impl Rules {
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
-        let rule = |(token, made): (usize, &Made)| {
-            (made.rank > 0).then_some(((made.left, made.right), Rule { rank: made.rank, token: token as Token }))
-        };
-        let rules: Vec<_> = entries.iter().enumerate().filter_map(rule).collect();
-        Self::new(rules.into_iter())
+        let mut rules = Self::with_room(entries.len());
+        for (made, token) in entries.iter().zip(0..).filter(|(made, _)| made.rank > 0) {
+            rules.add(made.left, made.right, Rule { rank: made.rank, token });
+        }
+        rules
     }
 }
 
