@@ -77,7 +77,8 @@ struct Lines {
 
 impl Lines {
     fn line(&mut self, line: &[u8], number: usize, most: u32) -> Result<(), Problem> {
-        let mut fields = line.split(|byte| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)).filter(|field| !field.is_empty());
+        let mut fields =
+            line.split(|byte| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)).filter(|field| !field.is_empty());
         let Some(entry) = fields.next() else { return Ok(()) };
         let (Some(rank), None) = (fields.next(), fields.next()) else { return Err(Problem::Fields) };
         if entry != b"=" && !decode(entry, &mut self.pieces) {
@@ -113,7 +114,8 @@ impl Lines {
             let mut order: Vec<usize> = (0..self.ids.len()).collect();
             order.sort_by_key(|&at| self.ids[at]);
             let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
-            rank = same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0);
+            rank =
+                same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0);
         }
         match (rank, entry) {
             (Some(rank), Some(entry)) if entry.0 < rank.0 => Some(entry),
@@ -223,7 +225,8 @@ mod tests {
             let bytes: Vec<u8> = (0..len).map(|at| (at * 37 + 250) as u8).collect();
             let mut text = String::new();
             for three in bytes.chunks(3) {
-                let bits = three.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - three.len()));
+                let bits =
+                    three.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - three.len()));
                 let digit = |at: usize| {
                     let value = (bits >> (18 - 6 * at) & 63) as u8;
                     DIGITS.iter().position(|&digit| digit == value).unwrap() as u8 as char

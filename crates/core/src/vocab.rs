@@ -35,7 +35,11 @@ impl Vocab {
             return Err(Error::format("the vocabulary's offsets do not fit its data"));
         }
         if ids.len() >= u32::MAX as usize / 4 || data.len() > u32::MAX as usize {
-            return Err(Error::format(format!("a vocabulary of {} entries and {} bytes is too large", ids.len(), data.len())));
+            return Err(Error::format(format!(
+                "a vocabulary of {} entries and {} bytes is too large",
+                ids.len(),
+                data.len()
+            )));
         }
         if let Some(pair) = ids.windows(2).find(|w| w[0] >= w[1]) {
             return Err(Error::format(format!("the id {} is given to two entries or out of order", pair[1])));

@@ -6,7 +6,9 @@ mod text;
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods, PyReadonlyArray2};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -538,8 +540,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 mod _core {
     #[pymodule_export]
     use super::{
-        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends, unicode_ranges,
-        checksum, read_ranks, Engine, Model, PieceCounter, Policy,
+        checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,
+        unicode_ranges, Engine, Model, PieceCounter, Policy,
     };
 
     #[pymodule_export]

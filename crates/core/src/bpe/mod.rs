@@ -25,8 +25,8 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::Linear;
-pub use prove::Proven;
 pub use linear::{Counts, Direction};
+pub use prove::Proven;
 use rules::Rules;
 use trie::Trie;
 use units::{UnitRow, Units};
@@ -69,7 +69,7 @@ enum Proof {
 }
 
 /// How an entry is made: all that one pass asks about it, side by side.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Made {
     /// What its last merge joins.
     left: Token,

@@ -6,89 +6,35 @@
 //! ones that do not. The one pass over long pieces needs the order as well: it takes the rank of an entry for the
 //! time at which it is made.
 
-use std::collections::HashSet;
-
 use super::affixes;
 use super::rules::{merges, second_time, Rule, Rules};
 use super::{merge, Made, Priority, Proof, MEDIUM};
 use crate::error::{Error, Result};
+use crate::hash::IntMap;
 use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
-/// How each entry is made, with one rule an entry, where each encodes to itself and ranks after its parts: what `prove`
-/// would find, several times as fast. None where it is otherwise; then `prove` says what is wrong.
+/// How each entry is made, where each encodes to itself and ranks after its parts: what `prove` would find, several
+/// times as fast. None where it is otherwise, or where only `prove` can tell.
 ///
 /// By induction over the ranks, the lowest first. Let what is made so far be proved. Of the next entry's bytes the rules
 /// so far make one encoding; a rule that joins two entries made before makes the new one exactly if these two are that
 /// encoding, which they are if they may stand side by side. If they may not, or if the entry is made already, the rule
-/// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to.
+/// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to. The
+/// same is true of a rule that joins what is made later, if the entry is made before that.
 pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<Proven>> {
-    let is_byte = |token| vocab.piece_len(token) == 1;
-    let mut proof = Proving {
-        entries: (0..vocab.len() as Token).map(|token| Made { len: vocab.piece_len(token) as u32, ..Made::default() }).collect(),
-        rules: Rules::with_room(vocab.len()),
-        left: (0..vocab.len() as Token).filter(|&token| !is_byte(token)).count(),
+    let made = |token| Made { len: vocab.piece_len(token) as u32, ..Made::default() };
+    let mut proving =
+        Proving { entries: (0..vocab.len() as Token).map(made).collect(), rules: Rules::with_room(vocab.len()) };
+    let is_in_order = match priority {
+        Priority::Rank => proving.by_ranks(vocab),
+        Priority::Merges(pairs) => proving.by_merges(vocab, pairs)?,
     };
-    match priority {
-        Priority::Rank => {
-            let (prefixes, suffixes) = both(|| affixes::prefixes(vocab), || affixes::suffixes(vocab));
-            let len: Vec<u32> = proof.entries.iter().map(|made| made.len).collect();
-            let chain = |of: &[Token], token: Token| of[token as usize];
-            let (mut ends, mut cuts) = (Vec::new(), Vec::new());
-            for token in (0..vocab.len() as Token).filter(|&token| len[token as usize] > 1) {
-                ends.clear();
-                let mut end = chain(&suffixes, token);
-                while end != affixes::NONE {
-                    ends.push((len[end as usize], end));
-                    end = chain(&suffixes, end);
-                }
-                cuts.clear();
-                let mut start = chain(&prefixes, token);
-                // The longest start goes with the shortest end.
-                while start != affixes::NONE {
-                    let rest = len[token as usize] - len[start as usize];
-                    while ends.last().is_some_and(|&(len, _)| len < rest) {
-                        ends.pop();
-                    }
-                    let is_before = |part: Token| part < token || len[part as usize] == 1;
-                    if let Some(&(_, end)) = ends.last().filter(|&&(len, end)| len == rest && is_before(end)) {
-                        if is_before(start) {
-                            cuts.push((u64::from(start) + u64::from(end), start, end));
-                        }
-                    }
-                    start = chain(&prefixes, start);
-                }
-                // Commonest parts first: in nine entries of ten it is these.
-                if cuts.len() > 1 {
-                    cuts.sort_unstable();
-                }
-                if !cuts.iter().any(|&(_, start, end)| proof.makes(start, end, Rule { rank: token, token })) {
-                    return Ok(None);
-                }
-            }
-        }
-        Priority::Merges(pairs) => {
-            let mut idle = HashSet::new();
-            let mut in_order = true;
-            for merge in merges(vocab, pairs) {
-                let (left, right, rule) = merge?;
-                if proof.rules.get(left, right).is_some() || idle.contains(&(left, right)) {
-                    return Err(second_time(vocab, left, right, rule.rank));
-                }
-                in_order &= proof.is_made(left) && proof.is_made(right);
-                if !in_order || proof.is_made(rule.token) || !proof.makes(left, right, rule) {
-                    idle.insert((left, right));
-                }
-            }
-            if !in_order {
-                return Ok(None);
-            }
-        }
-    }
-    Ok((proof.left == 0).then_some(Proven { entries: proof.entries, rules: proof.rules }))
+    let Proving { entries, rules } = proving;
+    Ok(is_in_order.then_some(Proven { entries, rules }))
 }
 
-/// How each entry is made, with one rule an entry.
+/// How each entry is made, and the rules that do it, one an entry.
 pub struct Proven {
     pub entries: Vec<Made>,
     pub rules: Rules,
@@ -111,19 +57,19 @@ impl Proven {
             };
             is_sound.then_some(Made { left, right, rank, len })
         };
-        let entries: Option<Vec<Made>> = made.iter().enumerate().map(of_row).collect();
-        match entries.filter(|entries| entries.len() + 1 == offsets.len()) {
-            Some(entries) => Ok(Self { rules: Rules::from_entries(&entries), entries }),
-            None => Err(Error::format("how the entries are made does not fit the vocabulary")),
+        let mut entries = Vec::with_capacity(made.len());
+        entries.extend(made.iter().enumerate().map_while(of_row));
+        if entries.len() != made.len() || entries.len() + 1 != offsets.len() {
+            return Err(Error::format("how the entries are made does not fit the vocabulary"));
         }
+        Ok(Self { rules: Rules::from_entries(&entries), entries })
     }
 }
 
+/// A proof on its way: entries that are not made yet have neither a rank nor the length of a byte.
 struct Proving {
     entries: Vec<Made>,
     rules: Rules,
-    /// How many entries are not made yet.
-    left: usize,
 }
 
 impl Proving {
@@ -139,9 +85,64 @@ impl Proving {
             let made = &mut self.entries[rule.token as usize];
             *made = Made { left, right, rank: rule.rank + 1, len: made.len };
             self.rules.add(left, right, Rule { rank: made.rank, token: rule.token });
-            self.left -= 1;
         }
         makes
+    }
+
+    /// Whether each entry is made of two that rank before it.
+    fn by_ranks(&mut self, vocab: &Vocab) -> bool {
+        let (prefixes, suffixes) = both(|| affixes::prefixes(vocab), || affixes::suffixes(vocab));
+        let len: Vec<u32> = self.entries.iter().map(|made| made.len).collect();
+        let (mut ends, mut cuts) = (Vec::new(), Vec::new());
+        (0..vocab.len() as Token).filter(|&token| len[token as usize] > 1).all(|token| {
+            let is_before = |part: Token| part < token || len[part as usize] == 1;
+            ends.clear();
+            let mut end = suffixes[token as usize];
+            while end != affixes::NONE {
+                ends.push(end);
+                end = suffixes[end as usize];
+            }
+            // The longest start goes with the shortest end.
+            cuts.clear();
+            let mut start = prefixes[token as usize];
+            while start != affixes::NONE {
+                let rest = len[token as usize] - len[start as usize];
+                while ends.last().is_some_and(|&end| len[end as usize] < rest) {
+                    ends.pop();
+                }
+                if let Some(&end) = ends.last().filter(|&&end| len[end as usize] == rest) {
+                    if is_before(start) && is_before(end) {
+                        cuts.push((u64::from(start) + u64::from(end), start, end));
+                    }
+                }
+                start = prefixes[start as usize];
+            }
+            cuts.sort_unstable(); // of nine entries in ten the parts are those that rank lowest
+            cuts.iter().any(|&(_, start, end)| self.makes(start, end, Rule { rank: token, token }))
+        })
+    }
+
+    /// Whether each entry is made, and of two that were made before it.
+    fn by_merges(&mut self, vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<bool> {
+        let (mut idle, mut early) = (IntMap::default(), Vec::new());
+        for merge in merges(vocab, pairs) {
+            let (left, right, rule) = merge?;
+            let key = (u64::from(left) << 32) | u64::from(right);
+            if self.rules.get(left, right).is_some() || idle.contains_key(&key) {
+                return Err(second_time(vocab, left, right, rule.rank));
+            }
+            if self.is_made(rule.token) {
+                idle.insert(key, ());
+            } else if !self.is_made(left) || !self.is_made(right) {
+                early.push((left, right, rule.token));
+                idle.insert(key, ());
+            } else if !self.makes(left, right, rule) {
+                idle.insert(key, ());
+            }
+        }
+        let rank = |token: Token| self.entries[token as usize].rank;
+        let in_time = |&(left, right, token): &(Token, Token, Token)| rank(token) < rank(left).max(rank(right));
+        Ok((0..vocab.len() as Token).all(|token| self.is_made(token)) && early.iter().all(in_time))
     }
 }
 
@@ -225,5 +226,130 @@ pub fn last_merge(
     match (&out[..], last) {
         ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fixed sequence that looks random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % n as u64) as usize
+        }
+    }
+
+    /// The bytes a, b, c and strings made of earlier entries, mostly in that order.
+    fn vocabulary(dice: &mut Dice) -> Vocab {
+        let mut pieces: Vec<Vec<u8>> = b"abc".iter().map(|&byte| vec![byte]).collect();
+        for _ in 0..dice.below(14) {
+            let parts = [dice.below(pieces.len()), dice.below(pieces.len())];
+            let piece = parts.map(|part| &pieces[part][..]).concat();
+            if !pieces.contains(&piece) {
+                pieces.push(piece);
+            }
+        }
+        if dice.below(3) == 0 {
+            let (a, b) = (dice.below(pieces.len()), dice.below(pieces.len()));
+            pieces.swap(a, b);
+        }
+        if pieces.len() > 4 && dice.below(4) == 0 {
+            let gone = 3 + dice.below(pieces.len() - 3);
+            if pieces[gone].len() > 1 {
+                pieces.remove(gone);
+            }
+        }
+        let mut offsets = vec![0];
+        offsets.extend(pieces.iter().scan(0, |end, piece| {
+            *end += piece.len() as u64;
+            Some(*end)
+        }));
+        Vocab::new(pieces.concat(), &offsets, (0..pieces.len() as u32).collect()).unwrap()
+    }
+
+    fn merge_list(vocab: &Vocab, dice: &mut Dice) -> Vec<(u32, u32)> {
+        let tokens = 0..vocab.len() as Token;
+        let makes = |&(left, right): &(Token, Token)| vocab.find(&[vocab.piece(left), vocab.piece(right)].concat());
+        let pairs = tokens.clone().flat_map(|left| tokens.clone().map(move |right| (left, right)));
+        let mut pairs: Vec<_> = pairs.filter(|pair| makes(pair).is_some()).collect();
+        pairs.sort_by_key(makes);
+        for _ in 0..dice.below(4) {
+            let (a, b) = (dice.below(pairs.len().max(1)), dice.below(pairs.len().max(1)));
+            match dice.below(3) {
+                _ if pairs.is_empty() => {}
+                0 => pairs.swap(a, b),
+                _ => drop(pairs.remove(a)),
+            }
+        }
+        pairs
+    }
+
+    fn byte_tokens(vocab: &Vocab) -> [Token; 256] {
+        std::array::from_fn(|byte| vocab.find(&[byte as u8]).unwrap_or(super::super::NO_TOKEN))
+    }
+
+    #[test]
+    fn the_fast_proof_finds_what_the_loop_finds() {
+        let mut dice = Dice(1);
+        let (mut found, mut missed) = ([0; 4], 0);
+        for _ in 0..10_000 {
+            let vocab = vocabulary(&mut dice);
+            let by_rank = dice.below(2) == 0;
+            let pairs = merge_list(&vocab, &mut dice);
+            let (priority, rules) = match by_rank {
+                true => (Priority::Rank, Rules::from_ranks(&vocab)),
+                false => (Priority::Merges(pairs.clone()), Rules::from_merges(&vocab, &pairs).unwrap()),
+            };
+            let fast = in_order(&vocab, &priority).unwrap();
+            match prove(&vocab, &byte_tokens(&vocab), rules).0 {
+                Proof::Proved { entries, out_of_order: None } => {
+                    let Some(proven) = fast else {
+                        missed += 1;
+                        continue;
+                    };
+                    assert_eq!(proven.entries, entries);
+                    let offsets: Vec<u64> = (0..=vocab.len())
+                        .map(|at| (0..at as Token).map(|token| vocab.piece_len(token) as u64).sum())
+                        .collect();
+                    let made: Vec<_> = entries.iter().map(|made| [made.left, made.right, made.rank]).collect();
+                    let again = Proven::again(&offsets, &made).unwrap();
+                    assert_eq!(again.entries, entries);
+                    found[usize::from(by_rank)] += 1;
+                }
+                _ => {
+                    assert!(fast.is_none());
+                    found[2 + usize::from(by_rank)] += 1;
+                }
+            }
+        }
+        assert!(found.iter().all(|&times| times > 500) && missed < 50, "{found:?} {missed}");
+    }
+
+    #[test]
+    fn a_proof_that_leads_astray_is_refused() {
+        // a, b, ab, abb
+        let offsets = [0, 1, 2, 4, 7];
+        let made = [[0, 0, 0], [0, 0, 0], [0, 1, 1], [2, 1, 2]];
+        assert!(Proven::again(&offsets, &made).is_ok());
+        assert!(Proven::again(&offsets, &made[..3]).is_err());
+        assert!(Proven::again(&offsets[..4], &made).is_err());
+        for (token, row) in [
+            (3, [2, 4, 2]),
+            (3, [2, u32::MAX, 2]),
+            (3, [2, 0, 1]),
+            (3, [3, 1, 2]),
+            (3, [0, 1, 2]),
+            (3, [0, 0, 0]),
+            (2, [3, 1, 1]),
+            (0, [0, 0, 1]),
+        ] {
+            let mut wrong = made;
+            wrong[token] = row;
+            assert!(Proven::again(&offsets, &wrong).is_err(), "{row:?}");
+        }
     }
 }

@@ -127,10 +127,9 @@ pub fn merges<'m>(
         joined.extend_from_slice(vocab.piece(right));
         match vocab.find(&joined) {
             Some(token) => Ok((left, right, Rule { rank: rank as u32, token })),
-            None => Err(Error::format(format!(
-                "merge {rank} makes {}, which is no entry of the vocabulary",
-                show(&joined)
-            ))),
+            None => {
+                Err(Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined))))
+            }
         }
     })
 }
