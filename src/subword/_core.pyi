@@ -38,12 +38,13 @@ def checksum(data: npt.NDArray[np.uint8]) -> int:
     """64 bits that change when anything in `data` does, by accident; no protection against forgery."""
 
 def read_ranks(
-    data: bytes, most: int
+    data: bytes, most: int, check: bool
 ) -> tuple[bytes, _U64, _U32, int | None, tuple[int, str, int | None] | None]:
     """The lines of a `.tiktoken` file, ranks up to `most`, as packed pieces, their offsets and their ids, which rise.
 
     Then the id of the empty entry, which is left out, if there is one; and the first bad line, what is wrong with it
-    ("fields", "base64", "rank", "rank again", "entry again"), and which earlier line it repeats.
+    ("fields", "base64", "rank", "rank again", "entry again"), and which earlier line it repeats. Entries that stand
+    there twice, which a `Model` refuses, are looked for if `check` says so.
     """
 
 @final

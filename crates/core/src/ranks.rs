@@ -40,29 +40,35 @@ impl Problem {
 /// The first line, counted from 1, with which something is wrong, and what.
 pub type BadLine = (usize, Problem);
 
-/// Reads lines up to one that is wrong by itself; what is wrong with an earlier one is found later, so comes first.
+/// Reads a file, with ranks up to `most`. That no entry stands there twice is looked at only if `check` says so.
 ///
 /// # Errors
 ///
 /// The first line that cannot be read, or repeats something.
-pub fn read(data: &[u8], most: u32) -> Result<Ranks, BadLine> {
+pub fn read(data: &[u8], most: u32, check: bool) -> Result<Ranks, BadLine> {
     let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
-    let mut read = Lines::default();
+    let mut read = Lines { pieces: Vec::with_capacity(data.len() / 2), ..Lines::default() };
     let mut wrong = None;
     let (mut at, mut number) = (0, 0);
     while at < data.len() {
-        let line = data[at..].split(|&byte| byte == b'\n' || byte == b'\r').next().unwrap_or_default();
-        at += line.len() + if data[at + line.len()..].starts_with(b"\r\n") { 2 } else { 1 };
+        let len = data[at..].iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(data.len() - at);
         number += 1;
-        if let Err(problem) = read.line(line, number, most) {
+        if let Err(problem) = read.line(&data[at..at + len], number, most) {
             wrong = Some((number, problem));
             break;
         }
+        at += len + if data[at + len..].starts_with(b"\r\n") { 2 } else { 1 };
     }
-    match read.repeated().or(wrong) {
+    // What is wrong with the lines before goes first.
+    let repeated = if check || wrong.is_some() { read.entry_again() } else { None };
+    match [repeated, read.rank_again(), wrong].into_iter().flatten().min_by_key(|bad| (bad.0, rank_first(bad.1))) {
         Some(bad) => Err(bad),
         None => Ok(read.sorted()),
     }
+}
+
+fn rank_first(problem: Problem) -> bool {
+    matches!(problem, Problem::EntryAgain(_))
 }
 
 /// Entries in the order of the file.
@@ -77,20 +83,26 @@ struct Lines {
 
 impl Lines {
     fn line(&mut self, line: &[u8], number: usize, most: u32) -> Result<(), Problem> {
-        let mut fields =
-            line.split(|byte| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)).filter(|field| !field.is_empty());
-        let Some(entry) = fields.next() else { return Ok(()) };
-        let (Some(rank), None) = (fields.next(), fields.next()) else { return Err(Problem::Fields) };
+        let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c);
+        let field = |from: usize| {
+            let start = line[from..].iter().position(|&byte| !is_space(byte)).map_or(line.len(), |at| from + at);
+            let end = line[start..].iter().position(|&byte| is_space(byte)).map_or(line.len(), |at| start + at);
+            (&line[start..end], end)
+        };
+        let (entry, end) = field(0);
+        if entry.is_empty() {
+            return Ok(());
+        }
+        let (rank, end) = field(end);
+        if rank.is_empty() || !field(end).0.is_empty() {
+            return Err(Problem::Fields);
+        }
         if entry != b"=" && !decode(entry, &mut self.pieces) {
             return Err(Problem::Base64);
         }
-        let value = rank.iter().try_fold(0u64, |value, &digit| {
-            digit.is_ascii_digit().then(|| value.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
-        });
-        match value {
-            Some(value) if rank.len() <= 10 && value <= u64::from(most) => self.ids.push(value as u32),
-            _ => return Err(Problem::Rank),
-        }
+        let digit = |value: u64, &digit: &u8| digit.is_ascii_digit().then(|| value * 10 + u64::from(digit - b'0'));
+        let value = if rank.len() <= 10 { rank.iter().try_fold(0, digit) } else { None };
+        self.ids.push(value.and_then(|value| u32::try_from(value).ok()).filter(|&id| id <= most).ok_or(Problem::Rank)?);
         self.ends.push(self.pieces.len());
         self.lines.push(number);
         Ok(())
@@ -101,26 +113,23 @@ impl Lines {
         &self.pieces[start..self.ends[at]]
     }
 
-    /// The first line that repeats an entry or a rank.
-    fn repeated(&self) -> Option<BadLine> {
+    fn entry_again(&self) -> Option<BadLine> {
         let mut table = IndexTable::with_capacity(self.ids.len());
-        let entry = (0..self.ids.len()).find_map(|at| {
+        (0..self.ids.len()).find_map(|at| {
             let piece = self.piece(at);
             let first = table.find_or_add(hash(piece), at as u32, |other| self.piece(other as usize) == piece)?;
             Some((self.lines[at], Problem::EntryAgain(self.lines[first as usize])))
-        });
-        let mut rank = None;
-        if self.ids.windows(2).any(|pair| pair[0] >= pair[1]) {
-            let mut order: Vec<usize> = (0..self.ids.len()).collect();
-            order.sort_by_key(|&at| self.ids[at]);
-            let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
-            rank =
-                same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0);
+        })
+    }
+
+    fn rank_again(&self) -> Option<BadLine> {
+        if self.ids.windows(2).all(|pair| pair[0] < pair[1]) {
+            return None;
         }
-        match (rank, entry) {
-            (Some(rank), Some(entry)) if entry.0 < rank.0 => Some(entry),
-            (rank, entry) => rank.or(entry),
-        }
+        let mut order: Vec<usize> = (0..self.ids.len()).collect();
+        order.sort_by_key(|&at| self.ids[at]);
+        let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
+        same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0)
     }
 
     fn sorted(self) -> Ranks {
@@ -161,28 +170,27 @@ const DIGITS: [u8; 256] = {
 /// Appends what base64 with its padding stands for; false if it is none.
 fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     let padding = text.iter().rev().take_while(|&&byte| byte == b'=').count();
-    let digits = &text[..text.len() - padding];
     if text.len() % 4 != 0 || padding > 2 {
         return false;
     }
     let mut bad = 0;
-    let mut group = |digits: &[u8]| {
-        digits.iter().fold(0u32, |bits, &digit| {
+    let mut bits = |four: &[u8]| {
+        four.iter().fold(0u32, |bits, &digit| {
             let value = DIGITS[digit as usize];
             bad |= value;
             bits << 6 | u32::from(value)
         })
     };
-    let (whole, rest) = digits.split_at(digits.len() / 4 * 4);
-    for four in whole.chunks_exact(4) {
-        let [_, a, b, c] = group(four).to_be_bytes();
+    let (whole, rest) = text.as_chunks::<4>().0.split_at(text.len() / 4 - usize::from(padding > 0));
+    for four in whole {
+        let [_, a, b, c] = bits(four).to_be_bytes();
         out.extend_from_slice(&[a, b, c]);
     }
-    if !rest.is_empty() {
-        let bytes = (group(rest) << (8 + 6 * padding)).to_be_bytes();
+    for four in rest {
+        let bytes = (bits(&four[..4 - padding]) << (8 + 6 * padding)).to_be_bytes();
         out.extend_from_slice(&bytes[..3 - padding]);
     }
-    bad < 64
+    bad != NO_DIGIT
 }
 
 #[cfg(test)]
@@ -191,10 +199,10 @@ mod tests {
 
     #[test]
     fn lines_in_any_order_are_entries_by_rank() {
-        let ranks = read(b"\xef\xbb\xbfYWI= 7\r\n\r\n \tYQ==\x0c2 \rIGFi 300\n= 5", 300).unwrap();
+        let ranks = read(b"\xef\xbb\xbfYWI= 7\r\n\r\n \tYQ==\x0c2 \rIGFi 300\n= 5", 300, true).unwrap();
         assert_eq!((&ranks.pieces[..], &ranks.ids[..], ranks.empty), (&b"aab ab"[..], &[2, 7, 300][..], Some(5)));
         assert_eq!(ranks.offsets, [0, 1, 3, 6]);
-        assert_eq!(read(b"", 9).unwrap(), Ranks { offsets: vec![0], ..Ranks::default() });
+        assert_eq!(read(b"", 9, true).unwrap(), Ranks { offsets: vec![0], ..Ranks::default() });
     }
 
     #[test]
@@ -215,7 +223,7 @@ mod tests {
             ("YQ== 1\nYQ== 1\n", (2, Problem::RankAgain(1))),
             ("YQ== 3\nYg== 2\nYw== 2\nZA== 3", (3, Problem::RankAgain(2))),
         ] {
-            assert_eq!(read(data.as_bytes(), 9), Err(bad), "{data:?}");
+            assert_eq!(read(data.as_bytes(), 9, true), Err(bad), "{data:?}");
         }
     }
 

@@ -150,9 +150,10 @@ fn read_ranks<'py>(
     py: Python<'py>,
     data: &[u8],
     most: u32,
+    check: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u32>>, Option<u32>, BadLine)> {
     let (ranks, bad) = interruptible(py, |_| {
-        Ok(match core::ranks::read(data, most) {
+        Ok(match core::ranks::read(data, most, check) {
             Ok(ranks) => (ranks, None),
             Err((line, problem)) => {
                 let (problem, earlier) = problem.name();

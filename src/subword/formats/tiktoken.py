@@ -63,15 +63,21 @@ def read(file: Input) -> Spec:
     Raises:
         FormatError: the file is damaged, or what it leaves out is neither given nor known.
     """
-    pieces, offsets, ids, empty, bad = _core.read_ranks(file.data, MAX_ID)
+    pieces, offsets, ids, empty, bad = _core.read_ranks(file.data, MAX_ID, False)
     if bad is not None:
         raise _line_error(file, *bad)
-    said = what_is_left_out(file, KIND, file.sha256)
-    if empty is not None:
-        warn_of_empty(empty, file)
     for numbers in (offsets, ids):
         numbers.setflags(write=False)  # so that nothing copies them
     model = BPE(Vocab(Packed(pieces, offsets), ids), priority="rank", ignore_merges=True)
+    try:
+        model.compiled()  # which looks for entries that stand there twice, and is needed anyway
+    except FormatError:
+        *_, bad = _core.read_ranks(file.data, MAX_ID, True)
+        if bad is not None:
+            raise _line_error(file, *bad) from None
+    said = what_is_left_out(file, KIND, file.sha256)
+    if empty is not None:
+        warn_of_empty(empty, file)
     return bpe_spec(model, said.splitting, said.special_tokens, source=file.name, roles=said.roles)
 
 
