@@ -47,54 +47,58 @@ pub type BadLine = (usize, Problem);
 /// The first line that cannot be read, or repeats something.
 pub fn read(data: &[u8], most: u32, check: bool) -> Result<Ranks, BadLine> {
     let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
-    let mut read = Lines { pieces: Vec::with_capacity(data.len() / 2), ..Lines::default() };
-    let mut wrong = None;
-    let (mut at, mut number) = (0, 0);
-    while at < data.len() {
-        let len = data[at..].iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(data.len() - at);
-        number += 1;
-        if let Err(problem) = read.line(&data[at..at + len], number, most) {
-            wrong = Some((number, problem));
-            break;
-        }
-        at += len + if data[at + len..].starts_with(b"\r\n") { 2 } else { 1 };
+    let mut ranks = Ranks { offsets: vec![0], ..Ranks::default() };
+    ranks.pieces.reserve(data.len() / 2); // some 18 bytes a line, of them 7 of the entry
+    ranks.offsets.reserve(data.len() / 16);
+    ranks.ids.reserve(data.len() / 16);
+    let wrong = lines(data).find_map(|(number, line)| Some((number, ranks.read_line(line, most).err()?)));
+    // What is wrong with the lines before it goes first.
+    let entry = if check || wrong.is_some() { ranks.entry_again() } else { None };
+    let again = match (ranks.rank_again(), entry) {
+        (Some(rank), Some(entry)) if entry.0 < rank.0 => Some((entry, Problem::EntryAgain as fn(usize) -> Problem)),
+        (Some(rank), _) => Some((rank, Problem::RankAgain as fn(usize) -> Problem)),
+        (None, entry) => entry.map(|entry| (entry, Problem::EntryAgain as fn(usize) -> Problem)),
+    };
+    if let Some(((at, first), problem)) = again {
+        let numbers = || lines(data).filter(|(_, line)| !field(line, 0).0.is_empty()).map(|(number, _)| number);
+        let number = |at| numbers().nth(at).unwrap_or_default();
+        return Err((number(at), problem(number(first))));
     }
-    // What is wrong with the lines before goes first.
-    let repeated = if check || wrong.is_some() { read.entry_again() } else { None };
-    match [repeated, read.rank_again(), wrong].into_iter().flatten().min_by_key(|bad| (bad.0, rank_first(bad.1))) {
+    match wrong {
         Some(bad) => Err(bad),
-        None => Ok(read.sorted()),
+        None => Ok(ranks.sorted()),
     }
 }
 
-fn rank_first(problem: Problem) -> bool {
-    matches!(problem, Problem::EntryAgain(_))
+/// Lines, and their numbers from 1.
+fn lines(data: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut rest = data;
+    let lines = std::iter::from_fn(move || {
+        let len = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(rest.len());
+        let (line, end) = rest.split_at(len);
+        rest = end.strip_prefix(b"\r\n").or_else(|| end.get(1..)).unwrap_or_default();
+        (!line.is_empty() || !end.is_empty()).then_some(line)
+    });
+    (1..).zip(lines)
 }
 
-/// Entries in the order of the file.
-#[derive(Default)]
-struct Lines {
-    pieces: Vec<u8>,
-    /// Where each entry ends.
-    ends: Vec<usize>,
-    ids: Vec<u32>,
-    lines: Vec<usize>,
+/// The next field of a line, and where it ends.
+fn field(line: &[u8], from: usize) -> (&[u8], usize) {
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c);
+    let start = line[from..].iter().position(|&byte| !is_space(byte)).map_or(line.len(), |at| from + at);
+    let end = line[start..].iter().position(|&byte| is_space(byte)).map_or(line.len(), |at| start + at);
+    (&line[start..end], end)
 }
 
-impl Lines {
-    fn line(&mut self, line: &[u8], number: usize, most: u32) -> Result<(), Problem> {
-        let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c);
-        let field = |from: usize| {
-            let start = line[from..].iter().position(|&byte| !is_space(byte)).map_or(line.len(), |at| from + at);
-            let end = line[start..].iter().position(|&byte| is_space(byte)).map_or(line.len(), |at| start + at);
-            (&line[start..end], end)
-        };
-        let (entry, end) = field(0);
+/// The methods are for entries in the order of the file, and name them by their place in it.
+impl Ranks {
+    fn read_line(&mut self, line: &[u8], most: u32) -> Result<(), Problem> {
+        let (entry, end) = field(line, 0);
         if entry.is_empty() {
             return Ok(());
         }
-        let (rank, end) = field(end);
-        if rank.is_empty() || !field(end).0.is_empty() {
+        let (rank, end) = field(line, end);
+        if rank.is_empty() || !field(line, end).0.is_empty() {
             return Err(Problem::Fields);
         }
         if entry != b"=" && !decode(entry, &mut self.pieces) {
@@ -103,45 +107,48 @@ impl Lines {
         let digit = |value: u64, &digit: &u8| digit.is_ascii_digit().then(|| value * 10 + u64::from(digit - b'0'));
         let value = if rank.len() <= 10 { rank.iter().try_fold(0, digit) } else { None };
         self.ids.push(value.and_then(|value| u32::try_from(value).ok()).filter(|&id| id <= most).ok_or(Problem::Rank)?);
-        self.ends.push(self.pieces.len());
-        self.lines.push(number);
+        self.offsets.push(self.pieces.len() as u64);
         Ok(())
     }
 
     fn piece(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.pieces[start..self.ends[at]]
+        &self.pieces[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
 
-    fn entry_again(&self) -> Option<BadLine> {
+    /// The first entry that an earlier one is equal to, and that.
+    fn entry_again(&self) -> Option<(usize, usize)> {
         let mut table = IndexTable::with_capacity(self.ids.len());
         (0..self.ids.len()).find_map(|at| {
             let piece = self.piece(at);
             let first = table.find_or_add(hash(piece), at as u32, |other| self.piece(other as usize) == piece)?;
-            Some((self.lines[at], Problem::EntryAgain(self.lines[first as usize])))
+            Some((at, first as usize))
         })
     }
 
-    fn rank_again(&self) -> Option<BadLine> {
+    /// The first entry with the rank of an earlier one, and that.
+    fn rank_again(&self) -> Option<(usize, usize)> {
+        let order = self.order()?;
+        let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
+        same.map(|same| (same[1], same[0])).min()
+    }
+
+    /// Entries by rank, if that is not the order in which they stand.
+    fn order(&self) -> Option<Vec<usize>> {
         if self.ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
         }
         let mut order: Vec<usize> = (0..self.ids.len()).collect();
         order.sort_by_key(|&at| self.ids[at]);
-        let same = order.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|same| same.len() > 1);
-        same.map(|same| (self.lines[same[1]], Problem::RankAgain(self.lines[same[0]]))).min_by_key(|bad| bad.0)
+        Some(order)
     }
 
-    fn sorted(self) -> Ranks {
-        let mut ranks = Ranks { offsets: vec![0], ..Ranks::default() };
-        let is_sorted = self.ids.windows(2).all(|pair| pair[0] < pair[1]);
-        if is_sorted && (0..self.ids.len()).all(|at| !self.piece(at).is_empty()) {
-            ranks.offsets.extend(self.ends.iter().map(|&end| end as u64));
-            return Ranks { pieces: self.pieces, ids: self.ids, ..ranks };
+    fn sorted(self) -> Self {
+        let order = self.order();
+        if order.is_none() && self.offsets.windows(2).all(|pair| pair[0] < pair[1]) {
+            return self;
         }
-        let mut order: Vec<usize> = (0..self.ids.len()).collect();
-        order.sort_by_key(|&at| self.ids[at]);
-        for at in order {
+        let mut ranks = Self { offsets: vec![0], ..Self::default() };
+        for at in order.unwrap_or_else(|| (0..self.ids.len()).collect()) {
             if self.piece(at).is_empty() {
                 ranks.empty = Some(self.ids[at]);
                 continue;
