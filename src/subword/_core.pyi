@@ -69,7 +69,7 @@ class Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
     def made(self) -> _U32 | None:
-        """How each entry is made, shape (entries, 3): two indices of entries and a rank, or None if it is not proved."""
+        """How each entry is made, shape (entries, 3): two indices of entries and a rank; None if it is not proved."""
 
 @final
 class Engine:

@@ -319,19 +319,22 @@ class BPE:
         if self._compiled is None:
             compiled = _core.Model(
                 self.vocab.pieces.data,
-                np.require(self.vocab.pieces.offsets, np.uint64, "CA"),
-                np.require(self.vocab.ids, np.uint32, "CA"),
-                np.require(self.merges, np.uint32, "CA").reshape(-1, 2),
+                np.require(self.vocab.pieces.offsets, np.uint64, _PLAIN),
+                np.require(self.vocab.ids, np.uint32, _PLAIN),
+                np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
                 self.priority,
                 self.ignore_merges,
                 (self.unit, self.end_of_word, self.unk),
-                None if made is None else np.require(made, np.uint32, "CA"),
+                None if made is None else np.require(made, np.uint32, _PLAIN),
             )
             object.__setattr__(self, "_compiled", compiled)
         return cast("_core.Model", self._compiled)
 
 
 Model: TypeAlias = BPE
+
+_PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
+"""Numbers side by side and aligned, as the core takes them."""
 
 _UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
 """Fields of a BPE that the outline has only where they differ: older files have none of them."""

@@ -188,13 +188,13 @@ fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
             bits << 6 | u32::from(value)
         })
     };
-    let (whole, rest) = text.as_chunks::<4>().0.split_at(text.len() / 4 - usize::from(padding > 0));
-    for four in whole {
+    let (whole, rest) = text.split_at(text.len() - if padding > 0 { 4 } else { 0 });
+    for four in whole.chunks_exact(4) {
         let [_, a, b, c] = bits(four).to_be_bytes();
         out.extend_from_slice(&[a, b, c]);
     }
-    for four in rest {
-        let bytes = (bits(&four[..4 - padding]) << (8 + 6 * padding)).to_be_bytes();
+    if padding > 0 {
+        let bytes = (bits(&rest[..4 - padding]) << (8 + 6 * padding)).to_be_bytes();
         out.extend_from_slice(&bytes[..3 - padding]);
     }
     bad != NO_DIGIT

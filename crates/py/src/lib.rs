@@ -119,12 +119,12 @@ impl Model {
         };
         let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
             None => None,
-            Some((3, Ok(made))) => Some(made.as_chunks().0),
+            Some((3, Ok(made))) => Some(made.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect::<Vec<_>>()),
             Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
         };
         interruptible(py, |_| {
             let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
-            let (proven, vocab) = match made {
+            let (proven, vocab) = match &made {
                 Some(made) => both(|| Proven::again(offsets, made).map(Some), vocab),
                 None => (Ok(None), vocab()),
             };

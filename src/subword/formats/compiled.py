@@ -87,6 +87,8 @@ def find(file: Input, digests: Sequence[str]) -> Spec | None:
                 line = kept.read(len(MAGIC_LINE))
                 if line.startswith(MAGIC) and line != MAGIC_LINE:
                     return None  # of another version
+                if line != MAGIC_LINE:
+                    raise ValueError("something else")
                 spec, warnings = _unpacked(kept)
                 for text in warnings:
                     file.warn(text)
@@ -117,8 +119,8 @@ def _unpacked(kept: BinaryIO) -> tuple[Spec, list[str]]:
     if kept.read(1):
         raise ValueError("something stands behind the end")
     spec = Spec.from_outline(header["outline"], buffers, header["roles"], header["notes"])
-    if "made" in buffers:
-        spec.model.compiled(np.frombuffer(buffers["made"], dtype="<u4").reshape(-1, 3))
+    made = buffers.get("made")
+    spec.model.compiled(None if made is None else np.frombuffer(made, dtype="<u4").reshape(-1, 3))
     return spec, header["warnings"]
 
 
