@@ -192,9 +192,10 @@ class Packed(Stretches[bytes]):
     @classmethod
     def of(cls, items: Iterable[bytes]) -> Packed:
         items = list_of("the entries", items)
-        for item in items:
-            if not isinstance(item, (bytes, bytearray)):
-                raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
+        if not set(map(type, items)) <= {bytes}:
+            for item in items:
+                if not isinstance(item, (bytes, bytearray)):
+                    raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
         return cls(b"".join(items), np.cumsum([0, *map(len, items)], dtype=np.uint64))
 
     @property
@@ -245,7 +246,7 @@ class Vocab:
     def of(cls, entries: Iterable[tuple[bytes, int]]) -> Vocab:
         """Pack `(piece, id)` entries, in any order."""
         try:
-            ordered = sorted(((piece, operator.index(id)) for piece, id in entries), key=lambda entry: entry[1])
+            ordered = sorted([(piece, operator.index(id)) for piece, id in entries], key=operator.itemgetter(1))
         except (TypeError, ValueError) as error:
             raise SubwordValueError(f"a Vocab is made of pairs of bytes and id: {error}") from None
         for _, id in ordered[:1] + ordered[-1:]:

@@ -135,8 +135,9 @@ def _vocab(file: Input) -> dict[str, int]:
             raise root.child(token, id).expected(f"an id from 0 to {MAX_ID}")
         if tokens.setdefault(id, token) != token:
             raise root.child(token, id).error(f"{shown(tokens[id])} has the id {id}, too")
-        if not token.isascii() and re.search("[\ud800-\udfff]", token):
-            raise root.child(token, id).error("half a surrogate pair; write the character whole")
+    if re.search("[\ud800-\udfff]", "".join(ids)):
+        token = next(token for token in ids if re.search("[\ud800-\udfff]", token))
+        raise root.child(token, ids[token]).error("half a surrogate pair; write the character whole")
     return ids
 
 
@@ -170,12 +171,13 @@ def _merge_rows(
     file: Input, merges: list[tuple[int, list[str]]], ids: dict[str, int], pieces: dict[str, bytes | None]
 ) -> list[tuple[int, int]]:
     lines: dict[tuple[int, int], int] = {}
+    spelled = {token: id for token, id in ids.items() if pieces[token] is not None}
     for number, (left, right) in merges:
-        for token in (left, right, left + right):
-            if token not in ids or pieces[token] is None:
-                problem = "spells no bytes" if token in ids else "is not in the vocabulary, or is a special token"
-                raise file.error(f"{shown(token)} {problem}; do the two files belong together?", number)
-        pair = (ids[left], ids[right])
+        if not (left in spelled and right in spelled and left + right in spelled):
+            token = next(token for token in (left, right, left + right) if token not in spelled)
+            problem = "spells no bytes" if token in ids else "is not in the vocabulary, or is a special token"
+            raise file.error(f"{shown(token)} {problem}; do the two files belong together?", number)
+        pair = (spelled[left], spelled[right])
         if lines.setdefault(pair, number) != number:
             raise file.error(f"the merge stands already in line {lines[pair]}", number)
     return list(lines)
