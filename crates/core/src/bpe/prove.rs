@@ -78,9 +78,9 @@ impl Proving {
         made.rank > 0 || made.len == 1
     }
 
-    /// Makes an entry by a rule, if the rules so far leave the pair that it joins.
+    /// Makes an entry by a rule, if the rules so far, none of which is for the pair that it joins, leave this pair.
     fn makes(&mut self, left: Token, right: Token, rule: Rule) -> bool {
-        let makes = compatible(&self.rules, &self.entries, left, right);
+        let makes = parts_are_compatible(&self.rules, &self.entries, left, right);
         if makes {
             let made = &mut self.entries[rule.token as usize];
             *made = Made { left, right, rank: rule.rank + 1, len: made.len };
@@ -171,16 +171,19 @@ fn cuts(
     cuts
 }
 
-/// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side: undo the merges of
-/// both at the border, latest first, and see whether the merge across the border would have come before.
+/// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side.
 #[inline]
-pub fn compatible(rules: &Rules, entries: &[Made], mut a: Token, mut b: Token) -> bool {
-    let mut limit = u32::MAX;
+pub fn compatible(rules: &Rules, entries: &[Made], a: Token, b: Token) -> bool {
+    rules.get(a, b).is_none() && parts_are_compatible(rules, entries, a, b)
+}
+
+/// The same for two that no rule joins: undo the merges of both at the border, latest first, and see whether the merge
+/// across the border would have come before.
+#[inline]
+fn parts_are_compatible(rules: &Rules, entries: &[Made], mut a: Token, mut b: Token) -> bool {
     loop {
-        if rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
-            return false;
-        }
         let (made_a, made_b) = (entries[a as usize], entries[b as usize]);
+        let limit;
         if made_a.rank > made_b.rank {
             limit = made_a.rank;
             a = made_a.right;
@@ -189,6 +192,9 @@ pub fn compatible(rules: &Rules, entries: &[Made], mut a: Token, mut b: Token) -
         } else {
             limit = made_b.rank + 1; // of two equal merges the left one comes first
             b = made_b.left;
+        }
+        if rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
+            return false;
         }
     }
 }
