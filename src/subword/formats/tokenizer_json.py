@@ -477,6 +477,9 @@ def _read_merges(node: Node, vocab: dict[str, int], pieces: dict[str, bytes | No
     kinds = {type(row) for row in node.value} if isinstance(node.value, list) else set()
     if len(kinds) > 1:
         raise node.error("pairs and strings are mixed; write all merges as pairs")
+    found = _merges_without_fault(node.value, ids) if kinds == {list} else None
+    if found is not None:
+        return found
     for index, row in enumerate(cast("list[Any]", node.value) if kinds else node.items()):
         pair = row.split(" ") if isinstance(row, str) else row
         if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is type(pair[1]) is str):
@@ -490,6 +493,20 @@ def _read_merges(node: Node, vocab: dict[str, int], pieces: dict[str, bytes | No
         if rows.setdefault((ids[left], ids[right]), index) != index:
             raise node.child(index, row).error(f"{shown(pair)} stands already in row {rows[ids[left], ids[right]]}")
     return _pairs(rows), set(joined)
+
+
+def _merges_without_fault(rows: list[list[Any]], ids: dict[str, int]) -> tuple[Any, set[str]] | None:
+    """What `_read_merges` gives for pairs in which nothing is wrong, several times as fast; None for others."""
+    tokens = list(chain.from_iterable(rows))
+    if set(map(len, rows)) != {2} or set(map(type, tokens)) != {str}:
+        return None
+    tokens += map(str.__add__, tokens[::2], tokens[1::2])
+    found = list(map(ids.get, tokens))
+    if None in found:
+        return None
+    pairs = np.array(found[: 2 * len(rows)], dtype=np.uint32).reshape(-1, 2)
+    keys = np.sort(pairs.astype(np.uint64) @ np.array([2**32, 1], dtype=np.uint64))
+    return None if np.any(keys[1:] == keys[:-1]) else (pairs, set(tokens))
 
 
 def _pairs(rows: Collection[tuple[int, int]]) -> Any:
