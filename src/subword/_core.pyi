@@ -34,9 +34,42 @@ def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
 def frozen_text(text: _Text) -> Any:
     """A `str` or bytes as they are, a copy of another buffer: what stays the same while it is looked at twice."""
 
+def checksum(data: npt.NDArray[np.uint8]) -> int:
+    """64 bits that change when anything in `data` does, by accident; no protection against forgery."""
+
+def read_ranks(
+    data: bytes, most: int, check: bool
+) -> tuple[bytes, _U64, _U32, int | None, tuple[int, str, int | None] | None]:
+    """The lines of a `.tiktoken` file, ranks up to `most`, as packed pieces, their offsets and their ids, which rise.
+
+    Then the id of the empty entry, which is left out, if there is one; and the first bad line, what is wrong with it
+    ("fields", "base64", "rank", "rank again", "entry again"), and which earlier line it repeats. Entries that stand
+    there twice, which a `Model` refuses, are looked for if `check` says so.
+    """
+
 @final
 class Policy:
     """Which special tokens a call takes from text, and which strings it refuses. Made by `Engine.policy`."""
+
+@final
+class Model:
+    """A compiled `BPE`. Immutable; engines share it."""
+
+    def __new__(
+        cls,
+        pieces: bytes,
+        offsets: _U64,
+        ids: _U32,
+        merges: _U32,
+        priority: str,
+        ignore_merges: bool,
+        units: tuple[str, str, int | None],
+        made: _U32 | None,
+    ) -> Model:
+        """`made` is what `made()` gave for the same model: then nothing is proved again."""
+
+    def made(self) -> _U32 | None:
+        """How each entry is made, shape (entries, 3): two indices of entries and a rank; None if it is not proved."""
 
 @final
 class Engine:
@@ -45,13 +78,7 @@ class Engine:
     def __new__(
         cls,
         stages: Sequence[tuple[str, ...]],
-        pieces: bytes,
-        offsets: _U64,
-        ids: _U32,
-        merges: _U32,
-        priority: str,
-        ignore_merges: bool,
-        units: tuple[str, str, int | None],
+        model: Model,
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
         template: tuple[Sequence[int], Sequence[int]],
         decode: tuple[str, bool],

@@ -70,17 +70,10 @@ def compile_spec(spec: Spec) -> Engine:
     Raises:
         FormatError: the spec contradicts itself.
     """
-    model = spec.model
     try:
         engine = _core.Engine(
             stage_rows(spec.stages),
-            model.vocab.pieces.data,
-            model.vocab.pieces.offsets,
-            model.vocab.ids,
-            np.ascontiguousarray(model.merges, dtype=np.uint32).reshape(-1, 2),
-            model.priority,
-            model.ignore_merges,
-            (model.unit, model.end_of_word, model.unk),
+            spec.model.compiled(),
             extra_rows(spec.extra),
             around(spec.template.single),
             (spec.decode.end_of_word, spec.decode.trim),

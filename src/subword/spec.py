@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from .arguments import flag, integer, list_of, string, token_content
 from .errors import SubwordValueError
 
@@ -191,9 +192,10 @@ class Packed(Stretches[bytes]):
     @classmethod
     def of(cls, items: Iterable[bytes]) -> Packed:
         items = list_of("the entries", items)
-        for item in items:
-            if not isinstance(item, (bytes, bytearray)):
-                raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
+        if not set(map(type, items)) <= {bytes}:
+            for item in items:
+                if not isinstance(item, (bytes, bytearray)):
+                    raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
         return cls(b"".join(items), np.cumsum([0, *map(len, items)], dtype=np.uint64))
 
     @property
@@ -244,7 +246,7 @@ class Vocab:
     def of(cls, entries: Iterable[tuple[bytes, int]]) -> Vocab:
         """Pack `(piece, id)` entries, in any order."""
         try:
-            ordered = sorted(((piece, operator.index(id)) for piece, id in entries), key=lambda entry: entry[1])
+            ordered = sorted([(piece, operator.index(id)) for piece, id in entries], key=operator.itemgetter(1))
         except (TypeError, ValueError) as error:
             raise SubwordValueError(f"a Vocab is made of pairs of bytes and id: {error}") from None
         for _, id in ordered[:1] + ordered[-1:]:
@@ -292,6 +294,7 @@ class BPE:
     unit: Literal["byte", "character"] = "byte"
     end_of_word: str = ""
     unk: int | None = None
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.vocab, Vocab):
@@ -304,10 +307,35 @@ class BPE:
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
-        return BPE, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        return BPE, tuple(getattr(self, name) for name, own in self.__dataclass_fields__.items() if own.init)
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared by all tokenizers that have it.
+
+        `made` is what its method `made` gave for the same model before; with it nothing is proved again.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            compiled = _core.Model(
+                self.vocab.pieces.data,
+                np.require(self.vocab.pieces.offsets, np.uint64, _PLAIN),
+                np.require(self.vocab.ids, np.uint32, _PLAIN),
+                np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
+                self.priority,
+                self.ignore_merges,
+                (self.unit, self.end_of_word, self.unk),
+                None if made is None else np.require(made, np.uint32, _PLAIN),
+            )
+            object.__setattr__(self, "_compiled", compiled)
+        return cast("_core.Model", self._compiled)
 
 
 Model: TypeAlias = BPE
+
+_PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
+"""Numbers side by side and aligned, as the core takes them."""
 
 _UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
 """Fields of a BPE that the outline has only where they differ: older files have none of them."""

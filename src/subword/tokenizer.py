@@ -40,7 +40,8 @@ def load(
 ) -> Tokenizer:
     """Read a tokenizer from a file, from a folder that holds one, or by the name of a known vocabulary.
 
-    The format is recognised by the content.
+    The format is recognised by the content. What a large vocabulary comes to is kept in a folder of the user's own, for
+    the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
         path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its

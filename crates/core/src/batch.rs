@@ -221,7 +221,10 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use crate::bpe::units::UnitRow;
+    use crate::bpe::Bpe;
     use crate::bpe::Priority;
     use crate::extra::{Extra, Kind};
     use crate::parallel::jobs_of;
@@ -303,7 +306,8 @@ mod tests {
             *end += entry.len() as u64;
             Some(*end)
         });
-        let vocab = Vocab::new(entries.concat(), std::iter::once(0).chain(ends).collect(), (0..258).collect()).unwrap();
+        let offsets: Vec<u64> = std::iter::once(0).chain(ends).collect();
+        let vocab = Vocab::new(entries.concat(), &offsets, (0..258).collect()).unwrap();
         let merges = Priority::Merges(vec![(97, 98), (32, 97)]);
         let extra = |(id, content, kind): (u32, &str, Kind)| Extra {
             id,
@@ -330,7 +334,8 @@ mod tests {
         let rows: Vec<Vec<String>> =
             stages.iter().map(|row| row.iter().map(|&setting| setting.to_owned()).collect()).collect();
         let units = UnitRow { by_characters: false, end_of_word: Vec::new(), unk: None };
-        Engine::new(&rows, vocab, merges, false, units, extras, (vec![1, 2], vec![3]), (Vec::new(), false)).unwrap()
+        let bpe = Arc::new(Bpe::new(vocab, merges, false, units, None).unwrap());
+        Engine::new(&rows, bpe, extras, (vec![1, 2], vec![3]), (Vec::new(), false)).unwrap()
     }
 
     fn shown<T>(result: Result<T>) -> std::result::Result<T, String> {

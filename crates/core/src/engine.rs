@@ -1,10 +1,9 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use crate::bpe::units::UnitRow;
-use crate::bpe::{Bpe, Priority};
+use crate::bpe::Bpe;
 use crate::cache::{Cache, Count, Output};
 use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
@@ -12,11 +11,11 @@ use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
-use crate::vocab::{show, Token, Vocab};
+use crate::vocab::{show, Token};
 
 pub struct Engine {
     pub pipeline: Pipeline,
-    pub(crate) bpe: Bpe,
+    pub(crate) bpe: Arc<Bpe>,
     /// Ids are the entries' indices.
     plain_ids: bool,
     pub(crate) decoder: Decoder,
@@ -38,19 +37,14 @@ pub struct Spans {
 pub const MAX_TEXT: usize = 1 << 40;
 
 impl Engine {
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
         stages: &[StageRow],
-        vocab: Vocab,
-        priority: Priority,
-        ignore_merges: bool,
-        units: UnitRow,
+        bpe: Arc<Bpe>,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
         (shown, trim): (Vec<u8>, bool),
     ) -> Result<Self> {
-        let marker = units.end_of_word.clone();
-        let bpe = Bpe::new(vocab, priority, ignore_merges, units)?;
+        let marker = bpe.end_of_word().to_vec();
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
             if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {

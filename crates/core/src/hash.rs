@@ -42,6 +42,16 @@ pub fn hash(bytes: &[u8]) -> u64 {
     mix(len, word(bytes))
 }
 
+/// A checksum of many bytes, against accidents and not against attacks.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.split_at(bytes.len() / 16 * 16);
+    let sum = words.chunks_exact(16).fold(bytes.len() as u64, |sum, chunk| {
+        let (a, b) = chunk.split_at(8);
+        mix(sum ^ word(a), word(b))
+    });
+    mix(sum, hash(rest))
+}
+
 /// Hashes the integer keys of a `HashMap`.
 #[derive(Default, Clone, Copy)]
 pub struct IntHasher(u64);
@@ -91,6 +101,22 @@ impl IndexTable {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// The index that `find` gives, or, where it gives none, adds `index`. The table must have been made with room for it.
+    #[inline]
+    pub fn find_or_add(&mut self, hash: u64, index: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len() - 1;
+        let (mut at, tag) = (hash as usize & mask, (hash >> 32) as u32);
+        while self.slots[at].1 != EMPTY {
+            if self.slots[at].0 == tag && is(self.slots[at].1) {
+                return Some(self.slots[at].1);
+            }
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = (tag, index);
+        self.len += 1;
+        None
     }
 
     /// Adds an index that `find` does not give yet. `hash_of` is asked for the hashes of the others when it grows.

@@ -21,6 +21,7 @@ pub mod lowercase;
 pub mod normalize;
 pub mod parallel;
 pub mod pipeline;
+pub mod ranks;
 pub mod split;
 pub mod unicode;
 pub mod vocab;

@@ -98,6 +98,16 @@ impl<R: Default, T: FnMut(&mut R)> Turn<R, T> {
     }
 }
 
+/// Does two things at once, or one after the other where the system gives no thread.
+pub fn both<A: Send, B>(first: impl Fn() -> A + Sync, second: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, &first);
+        let second = second();
+        let first = other.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(&first);
+        (first, second)
+    })
+}
+
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

@@ -10,7 +10,7 @@ pub type Token = u32;
 
 pub struct Vocab {
     data: Vec<u8>,
-    offsets: Vec<u64>,
+    offsets: Vec<u32>,
     ids: Vec<u32>,
     table: IndexTable,
 }
@@ -29,24 +29,30 @@ pub fn show(bytes: &[u8]) -> String {
 
 impl Vocab {
     /// Packed entries as `Spec` has them: entry `i` is `data[offsets[i]..offsets[i + 1]]`, ids rise.
-    pub fn new(data: Vec<u8>, offsets: Vec<u64>, ids: Vec<u32>) -> Result<Self> {
+    pub fn new(data: Vec<u8>, offsets: &[u64], ids: Vec<u32>) -> Result<Self> {
         let ends_at_data = offsets.first() == Some(&0) && offsets.last() == Some(&(data.len() as u64));
         if offsets.len() != ids.len() + 1 || !ends_at_data || offsets.windows(2).any(|w| w[0] > w[1]) {
             return Err(Error::format("the vocabulary's offsets do not fit its data"));
         }
-        if ids.len() >= u32::MAX as usize / 4 {
-            return Err(Error::format(format!("a vocabulary of {} entries is too large", ids.len())));
+        if ids.len() >= u32::MAX as usize / 4 || data.len() > u32::MAX as usize {
+            return Err(Error::format(format!(
+                "a vocabulary of {} entries and {} bytes is too large",
+                ids.len(),
+                data.len()
+            )));
         }
         if let Some(pair) = ids.windows(2).find(|w| w[0] >= w[1]) {
             return Err(Error::format(format!("the id {} is given to two entries or out of order", pair[1])));
         }
-        let mut vocab = Self { table: IndexTable::with_capacity(ids.len()), data, offsets, ids };
+        let offsets = offsets.iter().map(|&offset| offset as u32).collect();
+        let mut table = IndexTable::with_capacity(ids.len());
+        let vocab = Self { table: IndexTable::default(), data, offsets, ids };
         for token in 0..vocab.len() as Token {
             let piece = vocab.piece(token);
             if piece.is_empty() {
                 return Err(Error::format(format!("the entry with id {} is empty", vocab.id(token))));
             }
-            if let Some(first) = vocab.find(piece) {
+            if let Some(first) = table.find_or_add(hash(piece), token, |other| vocab.piece(other) == piece) {
                 return Err(Error::format(format!(
                     "{} is an entry twice, with the ids {} and {}",
                     show(piece),
@@ -54,10 +60,8 @@ impl Vocab {
                     vocab.id(token)
                 )));
             }
-            let hash = hash(piece);
-            vocab.table.insert(hash, token, |_| 0);
         }
-        Ok(vocab)
+        Ok(Self { table, ..vocab })
     }
 
     pub fn len(&self) -> usize {

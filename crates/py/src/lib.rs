@@ -6,8 +6,11 @@ mod numbers;
 mod text;
 
 use std::ffi::CString;
+use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
@@ -16,11 +19,12 @@ use numbers::Numbers;
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
-use subword_core::bpe::Priority;
+use subword_core::bpe::{Bpe, Priority, Proven};
 use subword_core::chunk::Limits;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
+use subword_core::parallel::both;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
 use text::{ids_of, str_of, Text, Texts};
@@ -82,22 +86,14 @@ fn same_in_both_syntaxes(regex: &str) -> PyResult<bool> {
 struct Policy(core::extra::Policy);
 
 #[pyclass(frozen, module = "subword._core")]
-struct Engine {
-    engine: core::engine::Engine,
-    numbers: Numbers,
-    #[pyo3(get)]
-    default_policy: Py<Policy>,
-    #[pyo3(get)]
-    ordinary_policy: Py<Policy>,
-}
+struct Model(Arc<Bpe>);
 
 #[pymethods]
-impl Engine {
+impl Model {
     #[new]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        stages: Vec<Vec<String>>,
         pieces: &[u8],
         offsets: PyReadonlyArray1<'_, u64>,
         ids: PyReadonlyArray1<'_, u32>,
@@ -105,9 +101,7 @@ impl Engine {
         priority: &str,
         ignore_merges: bool,
         units: (String, String, Option<u32>),
-        extra: Vec<ExtraRow>,
-        template: (Vec<u32>, Vec<u32>),
-        decode: (String, bool),
+        made: Option<PyReadonlyArray2<'_, u32>>,
     ) -> PyResult<Self> {
         let priority = match priority {
             "merges" => {
@@ -123,13 +117,85 @@ impl Engine {
             unit => return Err(core::Error::format(format!("unknown unit {unit:?}"))).checked(),
         };
         let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
+        let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
+            return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
+        };
+        let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
+            None => None,
+            Some((3, Ok(made))) => Some(made.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect::<Vec<_>>()),
+            Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
+        };
+        interruptible(py, |_| {
+            let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
+            let (proven, vocab) = match &made {
+                Some(made) => both(|| Proven::again(offsets, made).map(Some), vocab),
+                None => (Ok(None), vocab()),
+            };
+            Bpe::new(vocab?, priority, ignore_merges, units, proven?)
+        })
+        .map(|bpe| Self(Arc::new(bpe)))
+    }
+
+    fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
+        let rows = interruptible(py, |_| Ok(self.0.made()))?;
+        rows.map(|rows| rows.as_flattened().to_vec().into_pyarray(py).reshape([rows.len(), 3])).transpose()
+    }
+}
+
+#[pyfunction]
+fn checksum(py: Python<'_>, data: PyReadonlyArray1<'_, u8>) -> PyResult<u64> {
+    let data = data.as_slice()?;
+    interruptible(py, |_| Ok(core::hash::checksum(data)))
+}
+
+#[pyfunction]
+fn read_ranks<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    most: u32,
+    check: bool,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u32>>, Option<u32>, BadLine)> {
+    let (ranks, bad) = interruptible(py, |_| {
+        Ok(match core::ranks::read(data, most, check) {
+            Ok(ranks) => (ranks, None),
+            Err((line, problem)) => {
+                let (problem, earlier) = problem.name();
+                (core::ranks::Ranks::default(), Some((line, problem, earlier)))
+            }
+        })
+    })?;
+    let pieces = PyBytes::new(py, &ranks.pieces);
+    Ok((pieces, ranks.offsets.into_pyarray(py), ranks.ids.into_pyarray(py), ranks.empty, bad))
+}
+
+/// A line, what is wrong with it, and the earlier line that it repeats.
+type BadLine = Option<(usize, &'static str, Option<usize>)>;
+
+#[pyclass(frozen, module = "subword._core")]
+struct Engine {
+    engine: core::engine::Engine,
+    numbers: Numbers,
+    #[pyo3(get)]
+    default_policy: Py<Policy>,
+    #[pyo3(get)]
+    ordinary_policy: Py<Policy>,
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        stages: Vec<Vec<String>>,
+        model: &Model,
+        extra: Vec<ExtraRow>,
+        template: (Vec<u32>, Vec<u32>),
+        decode: (String, bool),
+    ) -> PyResult<Self> {
+        let (bpe, extras) = (model.0.clone(), extras(extra)?);
         let decode = (decode.0.into_bytes(), decode.1);
-        let (pieces, extras) = (pieces.to_vec(), extras(extra)?);
-        let (offsets, ids) = (offsets.as_array().to_vec(), ids.as_array().to_vec());
         let (engine, default, ordinary) = interruptible(py, |_| {
-            let vocab = Vocab::new(pieces, offsets, ids)?;
-            let new = core::engine::Engine::new;
-            let engine = new(&stages, vocab, priority, ignore_merges, units, extras, template, decode)?;
+            let engine = core::engine::Engine::new(&stages, bpe, extras, template, decode)?;
             let default = engine.default_policy()?;
             let ordinary = engine.ordinary_policy()?;
             Ok((engine, default, ordinary))
@@ -510,8 +576,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 mod _core {
     #[pymodule_export]
     use super::{
-        lowercase, normalize, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends, unicode_ranges,
-        Engine, PieceCounter, Policy,
+        checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,
+        unicode_ranges, Engine, Model, PieceCounter, Policy,
     };
 
     #[pymodule_export]

@@ -19,7 +19,7 @@ from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
-from . import clip, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input, LeftOutError
 from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, read_file, write_file, write_files
@@ -62,6 +62,7 @@ class Format:
         sign: what `looks_like` looks for, in words.
         looks_like: whether the bytes of a file, or the first `HEAD_BYTES` of them, are of this kind, sound or damaged.
         read: the spec that a file means.
+        files: the file, and those beside it that are read, too.
         write: the file that holds a spec; a format of several files gives their names with their bytes.
         parts: where in the file each of `PARTS` is, or None where the format has no place for it.
         limits: what else it cannot hold.
@@ -81,6 +82,7 @@ class Format:
     limits: str
     whole: bool = True
     folder: bool = False
+    files: Callable[[Input], tuple[Input, ...]] = lambda file: (file,)
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -152,6 +154,7 @@ FORMATS: tuple[Format, ...] = (
         limits=vocab_merges.LIMITS,
         whole=False,
         folder=True,
+        files=vocab_merges.pair,
     ),
     Format(
         name="tokenizer.json",
@@ -195,6 +198,9 @@ def load(
         FormatError: it is of no known format, damaged, or asks for something not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
+    name = path_of(path)
+    if _is_known(name) and pattern is None and special_tokens is None:
+        return load_known(name)
     return _read(_input_of(path, pattern, special_tokens))
 
 
@@ -212,7 +218,7 @@ def _input_of(
     path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Input:
     name = path_of(path)
-    if name in known.KNOWN and not os.path.lexists(name):
+    if _is_known(name):
         if pattern is not None or special_tokens is not None:
             raise SubwordValueError(f"{name} has its own split pattern and special tokens; give neither of them")
         return _known_input(name)
@@ -228,6 +234,10 @@ def _input_of(
     return Input(data, name, name, pattern, special_tokens)
 
 
+def _is_known(name: str) -> bool:
+    return name in known.KNOWN and not os.path.lexists(name)
+
+
 def read(data: bytes, source: str = "<bytes>") -> Spec:
     """The spec in the bytes of a tokenizer file; errors call it `source`.
 
@@ -238,7 +248,16 @@ def read(data: bytes, source: str = "<bytes>") -> Spec:
 
 
 def _read(file: Input) -> Spec:
-    return _format_of_content(file).read(file)
+    """The spec in a file, or what was kept when it was read before."""
+    row = _format_of_content(file)
+    if not compiled.is_on():
+        return row.read(file)
+    digests = [each.sha256 for each in row.files(file)]
+    spec = compiled.find(file, digests)
+    if spec is None:
+        spec = row.read(file)
+        compiled.keep(file, digests, spec)
+    return spec
 
 
 def _format_of_content(file: Input) -> Format:
@@ -267,7 +286,13 @@ def load_known(name: str) -> Spec:
     """
     if not isinstance(name, str) or name not in known.KNOWN:
         raise SubwordValueError(f"no vocabulary is known by the name {name!r}; known are {', '.join(known.KNOWN)}")
-    return _read(_known_input(name))
+    row = known.KNOWN[name]
+    # What was kept spares looking for the files, too: their hashes are known.
+    kept = None
+    if compiled.is_on():
+        said = Input(b"", row.files[0].name, None, row.pattern, row.special_tokens)
+        kept = compiled.find(said, [file.sha256 for file in row.files])
+    return _read(_known_input(name)) if kept is None else kept
 
 
 def _known_input(name: str) -> Input:
@@ -335,7 +360,8 @@ def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, te
     row = _format_of(name, format)
     written = row.write(spec)
     try:
-        again = Tokenizer(_read(_written_input(spec, row, name, written)))
+        file = _written_input(spec, row, name, written)
+        again = Tokenizer(_format_of_content(file).read(file))
     except FormatError as error:
         problem = "nothing was written, because it could not be read again. This is a defect of subword"
         raise FormatError(f"{name}: {problem}; please report it. {error}") from error

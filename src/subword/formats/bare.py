@@ -6,16 +6,19 @@ with a wrong pattern gives ids that look right and are not.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+import numpy as np
+
 from .._core import regex_covers
 from ..errors import FormatError, SubwordValueError, warn
 from ..patterns import UNICODE, find_pattern, pattern_of
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, Split, SplitRegex, Stage, Template, Vocab
+from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Packed, Spec, Split, SplitRegex, Stage, Template, Vocab
 from . import known
 from .files import read_file
 from .json_node import shown
@@ -39,7 +42,7 @@ class Input:
     """A file on its way into a spec: its bytes, the name that errors call it by, and what the caller says of it.
 
     `path` is where it was read from; None for bytes that are no file. `others` are files beside it by their names,
-    where it is none.
+    where it is none. `warnings` are those that reading it gave.
     """
 
     data: bytes
@@ -48,6 +51,16 @@ class Input:
     pattern: str | SplitRegex | None = None
     special_tokens: Mapping[str, int] | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    def warn(self, problem: str) -> None:
+        self.warnings.append(problem)
+        text = f"{self.name}: {problem}"
+        warn(text)
 
     def error(self, problem: str, line: int | None = None) -> FormatError:
         return FormatError(f"{self.name}: {f'line {line}: ' if line is not None else ''}{problem}")
@@ -156,10 +169,9 @@ def bpe_spec(
     missing = missing_bytes(model.vocab.pieces)
     if missing:
         raise FormatError(f"{source}: no token for the byte{'s' * (len(missing) > 1)} {shown(missing)}")
-    pieces = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
     extra = [*others, *(ExtraToken(id, token) for token, id in special_tokens.items())]
     for token in extra:
-        taken = pieces.get(token.id)
+        taken = model.vocab.piece_of(token.id)
         if taken is not None and taken != token.content.encode():
             raise FormatError(
                 f"{source}: the special token {shown(token.content)} cannot have the id {token.id}, which is that of "
@@ -170,9 +182,10 @@ def bpe_spec(
     return Spec(stages, model, tuple(extra), roles=roles)
 
 
-def missing_bytes(pieces: Collection[bytes]) -> bytes:
+def missing_bytes(pieces: Packed) -> bytes:
     """The bytes that are no entry of their own."""
-    return bytes(sorted(set(range(256)) - {piece[0] for piece in pieces if len(piece) == 1}))
+    starts = pieces.offsets[:-1][np.diff(pieces.offsets) == 1]
+    return bytes(sorted(set(range(256)) - {pieces.data[start] for start in starts.tolist()}))
 
 
 def entries(vocab: Mapping[bytes, int], file: Input) -> Vocab:
@@ -181,9 +194,12 @@ def entries(vocab: Mapping[bytes, int], file: Input) -> Vocab:
     No text can give it, so the ids of text do not depend on it; its id becomes a hole, and a warning says so.
     """
     if b"" in vocab:
-        text = f"{file.name}: the token with the id {vocab[b'']} is empty; no text gives it, and here it has no id"
-        warn(text)
+        warn_of_empty(vocab[b""], file)
     return Vocab.of((piece, id) for piece, id in vocab.items() if piece)
+
+
+def warn_of_empty(id: int, file: Input) -> None:
+    file.warn(f"the token with the id {id} is empty; no text gives it, and here it has no id")
 
 
 # ======================== writing ========================

@@ -15,6 +15,7 @@ import hashlib
 import importlib.util
 import io
 import os
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -174,10 +175,13 @@ def fetch(row: Known) -> dict[str, bytes]:
 
 
 def cache_folder() -> str:
-    """Where downloads are kept: a folder that belongs to the user alone."""
-    import pooch  # takes a while, and most loads do not need it
-
-    return str(pooch.os_cache("subword"))
+    """Where downloads, and what loading them came to, are kept: a folder that belongs to the user alone."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local")
+        return os.path.join(base, "subword", "subword", "Cache")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/subword")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "subword")
 
 
 def address(file: File) -> str:

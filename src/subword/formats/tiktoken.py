@@ -12,19 +12,19 @@ Whisper's files have a line `= 50256`, an empty token, which no text can give: i
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import re
 
-from ..errors import SubwordValueError
-from ..spec import BPE, MAX_ID, Spec
+from .. import _core
+from ..errors import FormatError, SubwordValueError
+from ..spec import BPE, MAX_ID, Packed, Spec, Vocab
 from .bare import (
     Input,
     bpe_spec,
-    entries,
     missing_bytes,
     refuse,
     split_pattern,
+    warn_of_empty,
     warn_of_roles,
     warn_of_what_is_left_out,
     what_is_left_out,
@@ -63,42 +63,39 @@ def read(file: Input) -> Spec:
     Raises:
         FormatError: the file is damaged, or what it leaves out is neither given nor known.
     """
-    ranks = _ranks(file)
-    said = what_is_left_out(file, KIND, hashlib.sha256(file.data).hexdigest())
-    model = BPE(entries(ranks, file), priority="rank", ignore_merges=True)
+    pieces, offsets, ids, empty, bad = _core.read_ranks(file.data, MAX_ID, False)
+    if bad is not None:
+        raise _line_error(file, *bad)
+    for numbers in (offsets, ids):
+        numbers.setflags(write=False)  # so that nothing copies them
+    model = BPE(Vocab(Packed(pieces, offsets), ids), priority="rank", ignore_merges=True)
+    try:
+        model.compiled()  # which looks for entries that stand there twice, and is needed anyway
+    except FormatError:
+        *_, bad = _core.read_ranks(file.data, MAX_ID, True)
+        if bad is not None:
+            raise _line_error(file, *bad) from None
+    said = what_is_left_out(file, KIND, file.sha256)
+    if empty is not None:
+        warn_of_empty(empty, file)
     return bpe_spec(model, said.splitting, said.special_tokens, source=file.name, roles=said.roles)
 
 
-def _ranks(file: Input) -> dict[bytes, int]:
-    ranks: dict[bytes, int] = {}
-    lines: dict[int, int] = {}
-    for number, line in enumerate(file.data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != 2:
-            raise file.error(f"expected a token in base64, a space and its rank, found {shown(line)}", number)
-        token, rank = _token(fields[0]), int(fields[1]) if re.fullmatch(rb"[0-9]{1,10}", fields[1]) else -1
-        if token is None:
-            raise file.error(f"{shown(fields[0])} is not base64; is the file complete?", number)
-        if not 0 <= rank <= MAX_ID:
-            raise file.error(f"the rank must be a number from 0 to {MAX_ID}, found {shown(fields[1])}", number)
-        if rank in lines:
-            raise file.error(f"the rank {rank} stands already in line {lines[rank]}", number)
-        if token in ranks:
-            raise file.error(f"the token {shown(token)} stands already in line {lines[ranks[token]]}", number)
-        ranks[token] = rank
-        lines[rank] = number
-    return ranks
-
-
-def _token(field: bytes) -> bytes | None:
-    if field == b"=":  # Whisper's empty token
-        return b""
-    try:
-        return base64.b64decode(field, validate=True)
-    except binascii.Error:
-        return None
+def _line_error(file: Input, number: int, problem: str, earlier: int | None) -> FormatError:
+    """What is wrong with a line: the core finds it, and here it is put in words."""
+    line = file.data.removeprefix(b"\xef\xbb\xbf").splitlines()[number - 1]
+    token, rank, *_ = [*line.split(), b"", b""]
+    if problem == "base64":
+        text = f"{shown(token)} is not base64; is the file complete?"
+    elif problem == "rank":
+        text = f"the rank must be a number from 0 to {MAX_ID}, found {shown(rank)}"
+    elif problem == "rank again":
+        text = f"the rank {int(rank)} stands already in line {earlier}"
+    elif problem == "entry again":
+        text = f"the token {shown(base64.b64decode(token))} stands already in line {earlier}"
+    else:
+        text = f"expected a token in base64, a space and its rank, found {shown(line)}"
+    return file.error(text, number)
 
 
 def write(spec: Spec) -> bytes:

@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -387,8 +388,12 @@ def _read_model(
         pieces = {token: node["vocab"].child(token, token).text().encode() for token in vocab}
         unk = _read_unk(node.get("unk_token"), vocab)
     merges, merged = _read_merges(node["merges"], vocab, pieces)
-    entries, unmatchable = [], []
-    for token, piece in pieces.items():
+    # Most tokens are plain entries, and nothing is asked about them.
+    plain = {token: piece for token, piece in pieces.items() if piece and token not in added} if unit == "byte" else {}
+    entries, unmatchable = [(piece, vocab[token]) for token, piece in plain.items()], []
+    for token, piece in pieces.items() if len(plain) < len(pieces) else ():
+        if token in plain:
+            continue
         extra = added.get(token)
         if piece is None:
             if extra is None:
@@ -466,23 +471,47 @@ def _shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) 
 
 def _read_merges(node: Node, vocab: dict[str, int], pieces: dict[str, bytes | None]) -> tuple[Any, set[str]]:
     """The merges as ids, and all tokens that they join or make."""
+    ids = {token: vocab[token] for token, piece in pieces.items() if piece is not None}
     rows: dict[tuple[int, int], int] = {}
-    tokens: set[str] = set()
+    joined: list[str] = []
     kinds = {type(row) for row in node.value} if isinstance(node.value, list) else set()
     if len(kinds) > 1:
         raise node.error("pairs and strings are mixed; write all merges as pairs")
+    found = _merges_without_fault(node.value, ids) if kinds == {list} else None
+    if found is not None:
+        return found
     for index, row in enumerate(cast("list[Any]", node.value) if kinds else node.items()):
         pair = row.split(" ") if isinstance(row, str) else row
         if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is type(pair[1]) is str):
             raise node.child(index, row).expected('a pair of tokens, ["a", "b"] or "a b"')
         left, right = pair
-        for token in (left, right, left + right):
-            if pieces.get(token) is None:
-                raise node.child(index, row).error(f"{shown(token)} is not a token of model.vocab, or spells no bytes")
-            tokens.add(token)
-        if rows.setdefault((vocab[left], vocab[right]), index) != index:
-            raise node.child(index, row).error(f"{shown(pair)} stands already in row {rows[vocab[left], vocab[right]]}")
-    return np.array(list(rows), dtype=np.uint32).reshape(-1, 2), tokens
+        token = left + right
+        if not (left in ids and right in ids and token in ids):
+            token = next(token for token in (left, right, token) if token not in ids)
+            raise node.child(index, row).error(f"{shown(token)} is not a token of model.vocab, or spells no bytes")
+        joined += left, right, token
+        if rows.setdefault((ids[left], ids[right]), index) != index:
+            raise node.child(index, row).error(f"{shown(pair)} stands already in row {rows[ids[left], ids[right]]}")
+    return _pairs(rows), set(joined)
+
+
+def _merges_without_fault(rows: list[list[Any]], ids: dict[str, int]) -> tuple[Any, set[str]] | None:
+    """What `_read_merges` gives for pairs in which nothing is wrong, several times as fast; None for others."""
+    tokens = list(chain.from_iterable(rows))
+    if set(map(len, rows)) != {2} or set(map(type, tokens)) != {str}:
+        return None
+    tokens += map(str.__add__, tokens[::2], tokens[1::2])
+    found = list(map(ids.get, tokens))
+    if None in found:
+        return None
+    pairs = np.array(found[: 2 * len(rows)], dtype=np.uint32).reshape(-1, 2)
+    keys = np.sort(pairs.astype(np.uint64) @ np.array([2**32, 1], dtype=np.uint64))
+    return None if np.any(keys[1:] == keys[:-1]) else (pairs, set(tokens))
+
+
+def _pairs(rows: Collection[tuple[int, int]]) -> Any:
+    flat = np.fromiter(chain.from_iterable(rows), dtype=np.uint32, count=2 * len(rows))
+    return flat.reshape(-1, 2)
 
 
 # ------------------------ template ------------------------

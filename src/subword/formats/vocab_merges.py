@@ -22,7 +22,7 @@ import numpy as np
 
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import SubwordValueError
-from ..spec import BPE, MAX_ID, ExtraToken, Spec
+from ..spec import BPE, MAX_ID, ExtraToken, Packed, Spec
 from .bare import (
     Input,
     bpe_spec,
@@ -80,12 +80,12 @@ def read(file: Input) -> Spec:
     Raises:
         FormatError: the other is missing, one is damaged, or what they leave out is neither given nor known.
     """
-    vocab_file, merges_file = _pair(file)
+    vocab_file, merges_file = pair(file)
     ids = _vocab(vocab_file)
-    digests = [hashlib.sha256(each.data).hexdigest() for each in (vocab_file, merges_file)]
+    digests = vocab_file.sha256, merges_file.sha256
     merges = _merges(merges_file)
     pieces = {token: spelled_bytes(token) for token in ids}
-    missing = missing_bytes([piece for piece in pieces.values() if piece is not None])
+    missing = missing_bytes(Packed.of(piece for piece in pieces.values() if piece is not None))
     if missing:
         raise vocab_file.error(
             f"no token for the bytes {shown(missing)} in GPT-2's alphabet ({shown(to_alphabet(missing))}): this is no "
@@ -106,7 +106,7 @@ def read(file: Input) -> Spec:
     return bpe_spec(model, splitting, special, unmatchable, source=vocab_file.name, roles=roles)
 
 
-def _pair(file: Input) -> tuple[Input, Input]:
+def pair(file: Input) -> tuple[Input, Input]:
     """The vocabulary and the merges."""
     is_vocab = _VERSION.match(file.data) is None
     name = os.path.basename(file.name)
@@ -135,8 +135,9 @@ def _vocab(file: Input) -> dict[str, int]:
             raise root.child(token, id).expected(f"an id from 0 to {MAX_ID}")
         if tokens.setdefault(id, token) != token:
             raise root.child(token, id).error(f"{shown(tokens[id])} has the id {id}, too")
-        if not token.isascii() and re.search("[\ud800-\udfff]", token):
-            raise root.child(token, id).error("half a surrogate pair; write the character whole")
+    if re.search("[\ud800-\udfff]", "".join(ids)):
+        token = next(token for token in ids if re.search("[\ud800-\udfff]", token))
+        raise root.child(token, ids[token]).error("half a surrogate pair; write the character whole")
     return ids
 
 
@@ -170,12 +171,13 @@ def _merge_rows(
     file: Input, merges: list[tuple[int, list[str]]], ids: dict[str, int], pieces: dict[str, bytes | None]
 ) -> list[tuple[int, int]]:
     lines: dict[tuple[int, int], int] = {}
+    spelled = {token: id for token, id in ids.items() if pieces[token] is not None}
     for number, (left, right) in merges:
-        for token in (left, right, left + right):
-            if token not in ids or pieces[token] is None:
-                problem = "spells no bytes" if token in ids else "is not in the vocabulary, or is a special token"
-                raise file.error(f"{shown(token)} {problem}; do the two files belong together?", number)
-        pair = (ids[left], ids[right])
+        if not (left in spelled and right in spelled and left + right in spelled):
+            token = next(token for token in (left, right, left + right) if token not in spelled)
+            problem = "spells no bytes" if token in ids else "is not in the vocabulary, or is a special token"
+            raise file.error(f"{shown(token)} {problem}; do the two files belong together?", number)
+        pair = (spelled[left], spelled[right])
         if lines.setdefault(pair, number) != number:
             raise file.error(f"the merge stands already in line {lines[pair]}", number)
     return list(lines)

@@ -10,6 +10,7 @@
 //! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded in one pass, linear in their
 //! length ([`linear`]).
 
+mod affixes;
 pub mod learn;
 mod linear;
 mod merge;
@@ -25,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
 use linear::Linear;
 pub use linear::{Counts, Direction};
+pub use prove::Proven;
 use rules::Rules;
 use trie::Trie;
 use units::{UnitRow, Units};
@@ -67,8 +69,8 @@ enum Proof {
 }
 
 /// How an entry is made: all that one pass asks about it, side by side.
-#[derive(Debug, Clone, Copy, Default)]
-struct Made {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Made {
     /// What its last merge joins.
     left: Token,
     right: Token,
@@ -86,7 +88,14 @@ pub enum Priority {
 }
 
 impl Bpe {
-    pub fn new(vocab: Vocab, priority: Priority, ignore_merges: bool, units: UnitRow) -> Result<Self> {
+    /// With `proven`, from what `made` gave for the same model, nothing is proved again.
+    pub fn new(
+        vocab: Vocab,
+        priority: Priority,
+        ignore_merges: bool,
+        units: UnitRow,
+        proven: Option<Proven>,
+    ) -> Result<Self> {
         let (byte_tokens, missing) = match units.by_characters {
             true => ([NO_TOKEN; 256], Vec::new()),
             false => byte_tokens(&vocab, &units.end_of_word)?,
@@ -96,20 +105,23 @@ impl Bpe {
         if units.is_some() && matches!(priority, Priority::Rank) {
             return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
         }
-        let rules = match priority {
-            Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
-            Priority::Rank => Rules::from_ranks(&vocab),
+        let in_order = match (proven, &units) {
+            (_, Some(_)) => None,
+            (Some(proven), None) if proven.entries.len() == vocab.len() => Some(proven),
+            (_, None) => prove::in_order(&vocab, &priority)?,
         };
-        let proof = match units {
-            Some(_) => Proof::Untried,
-            None => prove::prove(&vocab, &byte_tokens, &rules),
-        };
-        let (proof, rules) = match proof {
-            Proof::Proved { entries, out_of_order } => {
-                let needed = Rules::from_entries(&entries);
-                (Proof::Proved { entries, out_of_order }, needed)
+        let (proof, rules) = match in_order {
+            Some(Proven { entries, rules }) => (Proof::Proved { entries, out_of_order: None }, rules),
+            None => {
+                let rules = match priority {
+                    Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
+                    Priority::Rank => Rules::from_ranks(&vocab),
+                };
+                match units {
+                    Some(_) => (Proof::Untried, rules),
+                    None => prove::prove(&vocab, &byte_tokens, rules),
+                }
             }
-            other => (other, rules),
         };
         Ok(Self {
             longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
@@ -125,6 +137,22 @@ impl Bpe {
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
         })
+    }
+
+    /// How each entry is made (left, right, rank plus one; 0 for a byte), where each is proved to be made so, in the
+    /// order of the ranks. With it `new` needs no proof.
+    pub fn made(&self) -> Option<Vec<[u32; 3]>> {
+        match &self.proof {
+            Proof::Proved { entries, out_of_order: None } => {
+                Some(entries.iter().map(|made| [made.left, made.right, made.rank]).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The marker behind the last unit of a piece; empty where there is none.
+    pub fn end_of_word(&self) -> &[u8] {
+        self.units.as_ref().map_or(&[], Units::end_of_word)
     }
 
     /// Refuses text with a byte that has no entry. All other functions rely on there being none.
@@ -229,25 +257,9 @@ impl Bpe {
         cell.get_or_init(|| built)
     }
 
-    /// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side: undo the merges of
-    /// both at the border, latest first, and see whether the merge across the border would have come before.
-    fn compatible(&self, entries: &[Made], mut a: Token, mut b: Token) -> bool {
-        let mut limit = u32::MAX;
-        loop {
-            if self.rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
-                return false;
-            }
-            let (made_a, made_b) = (entries[a as usize], entries[b as usize]);
-            if made_a.rank > made_b.rank {
-                limit = made_a.rank;
-                a = made_a.right;
-            } else if made_b.rank == 0 {
-                return true; // two bytes
-            } else {
-                limit = made_b.rank + 1; // of two equal merges the left one comes first
-                b = made_b.left;
-            }
-        }
+    #[inline]
+    fn compatible(&self, entries: &[Made], a: Token, b: Token) -> bool {
+        prove::compatible(&self.rules, entries, a, b)
     }
 
     /// What the last merge of each entry joins; None for what pieces start as, for an entry that does not encode to

@@ -6,18 +6,217 @@
 //! ones that do not. The one pass over long pieces needs the order as well: it takes the rank of an entry for the
 //! time at which it is made.
 
-use super::rules::Rules;
-use super::{merge, Made, Proof, MEDIUM};
+use super::affixes;
+use super::rules::{merges, second_time, Rule, Rules};
+use super::{merge, Made, Priority, Proof, MEDIUM};
+use crate::error::{Error, Result};
+use crate::hash::IntMap;
+use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
-pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof {
+/// How each entry is made, where each encodes to itself and ranks after its parts: what `prove` would find, several
+/// times as fast. None where it is otherwise, or where only `prove` can tell.
+///
+/// By induction over the ranks, the lowest first. Let what is made so far be proved. Of the next entry's bytes the rules
+/// so far make one encoding; a rule that joins two entries made before makes the new one exactly if these two are that
+/// encoding, which they are if they may stand side by side. If they may not, or if the entry is made already, the rule
+/// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to. The
+/// same is true of a rule that joins what is made later, if the entry is made before that.
+pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<Proven>> {
+    let made = |token| Made { len: vocab.piece_len(token) as u32, ..Made::default() };
+    let mut proving =
+        Proving { entries: (0..vocab.len() as Token).map(made).collect(), rules: Rules::with_room(vocab.len()) };
+    let is_in_order = match priority {
+        Priority::Rank => proving.by_ranks(vocab),
+        Priority::Merges(pairs) => proving.by_merges(vocab, pairs)?,
+    };
+    let Proving { entries, rules } = proving;
+    Ok(is_in_order.then_some(Proven { entries, rules }))
+}
+
+/// How each entry is made, and the rules that do it, one an entry.
+pub struct Proven {
+    pub entries: Vec<Made>,
+    pub rules: Rules,
+}
+
+impl Proven {
+    /// From what `Bpe::made` gave for the entries with these offsets. It may come from a file, so no row may lead out of
+    /// the vocabulary or in a circle.
+    pub fn again(offsets: &[u64], made: &[[u32; 3]]) -> Result<Self> {
+        let len_of = |at: usize| offsets.get(at + 1)?.checked_sub(*offsets.get(at)?);
+        let of_row = |(at, &[left, right, rank]): (usize, &[u32; 3])| {
+            let len = u32::try_from(len_of(at)?).ok()?;
+            let is_before = |part: u32| made.get(part as usize).is_some_and(|part| part[2] < rank);
+            let is_sound = match rank {
+                0 => len == 1,
+                _ => {
+                    let parts = len_of(left as usize)?.checked_add(len_of(right as usize)?);
+                    is_before(left) && is_before(right) && parts == Some(len.into())
+                }
+            };
+            is_sound.then_some(Made { left, right, rank, len })
+        };
+        let mut entries = Vec::with_capacity(made.len());
+        entries.extend(made.iter().enumerate().map_while(of_row));
+        if entries.len() != made.len() || entries.len() + 1 != offsets.len() {
+            return Err(Error::format("how the entries are made does not fit the vocabulary"));
+        }
+        Ok(Self { rules: Rules::from_entries(&entries), entries })
+    }
+}
+
+/// A proof on its way: entries that are not made yet have neither a rank nor the length of a byte.
+struct Proving {
+    entries: Vec<Made>,
+    rules: Rules,
+}
+
+impl Proving {
+    fn is_made(&self, token: Token) -> bool {
+        let made = &self.entries[token as usize];
+        made.rank > 0 || made.len == 1
+    }
+
+    /// Makes an entry by a rule, if the rules so far, none of which is for the pair that it joins, leave this pair.
+    fn makes(&mut self, left: Token, right: Token, rule: Rule) -> bool {
+        let makes = parts_are_compatible(&self.rules, &self.entries, left, right);
+        if makes {
+            let made = &mut self.entries[rule.token as usize];
+            *made = Made { left, right, rank: rule.rank + 1, len: made.len };
+            self.rules.add(left, right, Rule { rank: made.rank, token: rule.token });
+        }
+        makes
+    }
+
+    /// Whether each entry is made of two that rank before it.
+    fn by_ranks(&mut self, vocab: &Vocab) -> bool {
+        let (prefixes, suffixes) = both(|| affixes::prefixes(vocab), || affixes::suffixes(vocab));
+        let (len, half) = (vocab.len() as Token, vocab.len() as Token / 2);
+        let cuts = |tokens| cuts(vocab, &prefixes, &suffixes, tokens);
+        let (low, high) = both(|| cuts(0..half), || cuts(half..len));
+        let mut cuts = low.iter().chain(&high);
+        let mut next = cuts.next();
+        (0..len).all(|token| {
+            let mut made = self.is_made(token);
+            while let Some(&(_, start, end)) = next.filter(|&&(whole, ..)| whole == token) {
+                made = made || self.makes(start, end, Rule { rank: token, token });
+                next = cuts.next();
+            }
+            made
+        })
+    }
+
+    /// Whether each entry is made, and of two that were made before it.
+    fn by_merges(&mut self, vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<bool> {
+        let (mut idle, mut early) = (IntMap::default(), Vec::new());
+        for merge in merges(vocab, pairs) {
+            let (left, right, rule) = merge?;
+            let key = (u64::from(left) << 32) | u64::from(right);
+            if self.rules.get(left, right).is_some() || idle.contains_key(&key) {
+                return Err(second_time(vocab, left, right, rule.rank));
+            }
+            if self.is_made(rule.token) {
+                idle.insert(key, ());
+            } else if !self.is_made(left) || !self.is_made(right) {
+                early.push((left, right, rule.token));
+                idle.insert(key, ());
+            } else if !self.makes(left, right, rule) {
+                idle.insert(key, ());
+            }
+        }
+        let rank = |token: Token| self.entries[token as usize].rank;
+        let in_time = |&(left, right, token): &(Token, Token, Token)| rank(token) < rank(left).max(rank(right));
+        Ok((0..vocab.len() as Token).all(|token| self.is_made(token)) && early.iter().all(in_time))
+    }
+}
+
+/// All ways to cut entries into two entries that rank before them, as (entry, left, right): entry by entry, and of each
+/// the parts that rank lowest first, for in nine entries of ten it is these.
+fn cuts(
+    vocab: &Vocab,
+    prefixes: &[Token],
+    suffixes: &[Token],
+    tokens: std::ops::Range<Token>,
+) -> Vec<(Token, Token, Token)> {
+    let mut cuts = Vec::with_capacity(tokens.len() * 3);
+    let mut ends = Vec::new();
+    for token in tokens {
+        let is_before = |part: Token| part < token || vocab.piece_len(part) == 1;
+        ends.clear();
+        let mut end = suffixes[token as usize];
+        while end != affixes::NONE {
+            ends.push((vocab.piece_len(end), end));
+            end = suffixes[end as usize];
+        }
+        // The longest start goes with the shortest end.
+        let (first, len) = (cuts.len(), vocab.piece_len(token));
+        let mut start = prefixes[token as usize];
+        while start != affixes::NONE {
+            let rest = len - vocab.piece_len(start);
+            while ends.last().is_some_and(|&(len, _)| len < rest) {
+                ends.pop();
+            }
+            if let Some(&(_, end)) = ends.last().filter(|&&(len, end)| len == rest && is_before(end)) {
+                if is_before(start) {
+                    cuts.push((token, start, end));
+                }
+            }
+            start = prefixes[start as usize];
+        }
+        if cuts.len() > first + 1 {
+            cuts[first..].sort_unstable_by_key(|&(_, start, end)| (u64::from(start) + u64::from(end), start));
+        }
+    }
+    cuts
+}
+
+/// Whether the tokens `a` and `b` stay as they are when their bytes are encoded side by side.
+#[inline]
+pub fn compatible(rules: &Rules, entries: &[Made], a: Token, b: Token) -> bool {
+    rules.get(a, b).is_none() && parts_are_compatible(rules, entries, a, b)
+}
+
+/// The same for two that no rule joins: undo the merges of both at the border, latest first, and see whether the merge
+/// across the border would have come before.
+#[inline]
+fn parts_are_compatible(rules: &Rules, entries: &[Made], mut a: Token, mut b: Token) -> bool {
+    loop {
+        let (made_a, made_b) = (entries[a as usize], entries[b as usize]);
+        let limit;
+        if made_a.rank > made_b.rank {
+            limit = made_a.rank;
+            a = made_a.right;
+        } else if made_b.rank == 0 {
+            return true; // two bytes
+        } else {
+            limit = made_b.rank + 1; // of two equal merges the left one comes first
+            b = made_b.left;
+        }
+        if rules.get(a, b).is_some_and(|rule| rule.rank < limit) {
+            return false;
+        }
+    }
+}
+
+/// Whether there is an entry of a length: only where entries of both lengths exist is a cut looked up, since in one
+/// entry of a megabyte all take minutes.
+pub fn lengths(vocab: &Vocab) -> Vec<bool> {
+    let lengths = || (0..vocab.len() as Token).map(|token| vocab.piece_len(token));
+    let mut exists = vec![false; lengths().max().unwrap_or(0) + 1];
+    lengths().for_each(|length| exists[length] = true);
+    exists
+}
+
+/// The proof, and the rules that are needed.
+pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof, Rules) {
     let len = vocab.len();
     let mut entries = vec![Made::default(); len];
     let (mut failed, mut count) = (None, 0);
     let mut out = Vec::new();
     for token in 0..len as Token {
         let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
-        match last_merge(vocab, bytes, rules, token, &mut out) {
+        match last_merge(vocab, bytes, &rules, token, &mut out) {
             Some(made) => entries[token as usize] = made,
             None => {
                 failed = failed.or(Some(token));
@@ -26,14 +225,15 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Proof 
         }
     }
     if let Some(example) = failed {
-        return Proof::Refuted { example, count };
+        return (Proof::Refuted { example, count }, rules);
     }
     let early = |&token: &usize| {
         let Made { left, right, rank, .. } = entries[token];
         rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
     };
     let out_of_order = (0..len).find(early).map(|token| token as Token);
-    Proof::Proved { entries, out_of_order }
+    let needed = Rules::from_entries(&entries);
+    (Proof::Proved { entries, out_of_order }, needed)
 }
 
 /// How an entry is made of what its piece starts as; None if it does not encode to itself.
@@ -57,5 +257,130 @@ pub fn last_merge(
     match (&out[..], last) {
         ([only], Some((left, right, rule))) if *only == token => Some(Made { left, right, rank: rule.rank + 1, len }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fixed sequence that looks random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % n as u64) as usize
+        }
+    }
+
+    /// The bytes a, b, c and strings made of earlier entries, mostly in that order.
+    fn vocabulary(dice: &mut Dice) -> Vocab {
+        let mut pieces: Vec<Vec<u8>> = b"abc".iter().map(|&byte| vec![byte]).collect();
+        for _ in 0..dice.below(14) {
+            let parts = [dice.below(pieces.len()), dice.below(pieces.len())];
+            let piece = parts.map(|part| &pieces[part][..]).concat();
+            if !pieces.contains(&piece) {
+                pieces.push(piece);
+            }
+        }
+        if dice.below(3) == 0 {
+            let (a, b) = (dice.below(pieces.len()), dice.below(pieces.len()));
+            pieces.swap(a, b);
+        }
+        if pieces.len() > 4 && dice.below(4) == 0 {
+            let gone = 3 + dice.below(pieces.len() - 3);
+            if pieces[gone].len() > 1 {
+                pieces.remove(gone);
+            }
+        }
+        let mut offsets = vec![0];
+        offsets.extend(pieces.iter().scan(0, |end, piece| {
+            *end += piece.len() as u64;
+            Some(*end)
+        }));
+        Vocab::new(pieces.concat(), &offsets, (0..pieces.len() as u32).collect()).unwrap()
+    }
+
+    fn merge_list(vocab: &Vocab, dice: &mut Dice) -> Vec<(u32, u32)> {
+        let tokens = 0..vocab.len() as Token;
+        let makes = |&(left, right): &(Token, Token)| vocab.find(&[vocab.piece(left), vocab.piece(right)].concat());
+        let pairs = tokens.clone().flat_map(|left| tokens.clone().map(move |right| (left, right)));
+        let mut pairs: Vec<_> = pairs.filter(|pair| makes(pair).is_some()).collect();
+        pairs.sort_by_key(makes);
+        for _ in 0..dice.below(4) {
+            let (a, b) = (dice.below(pairs.len().max(1)), dice.below(pairs.len().max(1)));
+            match dice.below(3) {
+                _ if pairs.is_empty() => {}
+                0 => pairs.swap(a, b),
+                _ => drop(pairs.remove(a)),
+            }
+        }
+        pairs
+    }
+
+    fn byte_tokens(vocab: &Vocab) -> [Token; 256] {
+        std::array::from_fn(|byte| vocab.find(&[byte as u8]).unwrap_or(super::super::NO_TOKEN))
+    }
+
+    #[test]
+    fn the_fast_proof_finds_what_the_loop_finds() {
+        let mut dice = Dice(1);
+        let (mut found, mut missed) = ([0; 4], 0);
+        for _ in 0..10_000 {
+            let vocab = vocabulary(&mut dice);
+            let by_rank = dice.below(2) == 0;
+            let pairs = merge_list(&vocab, &mut dice);
+            let (priority, rules) = match by_rank {
+                true => (Priority::Rank, Rules::from_ranks(&vocab)),
+                false => (Priority::Merges(pairs.clone()), Rules::from_merges(&vocab, &pairs).unwrap()),
+            };
+            let fast = in_order(&vocab, &priority).unwrap();
+            match prove(&vocab, &byte_tokens(&vocab), rules).0 {
+                Proof::Proved { entries, out_of_order: None } => {
+                    let Some(proven) = fast else {
+                        missed += 1;
+                        continue;
+                    };
+                    assert_eq!(proven.entries, entries);
+                    let offsets: Vec<u64> = (0..=vocab.len())
+                        .map(|at| (0..at as Token).map(|token| vocab.piece_len(token) as u64).sum())
+                        .collect();
+                    let made: Vec<_> = entries.iter().map(|made| [made.left, made.right, made.rank]).collect();
+                    let again = Proven::again(&offsets, &made).unwrap();
+                    assert_eq!(again.entries, entries);
+                    found[usize::from(by_rank)] += 1;
+                }
+                _ => {
+                    assert!(fast.is_none());
+                    found[2 + usize::from(by_rank)] += 1;
+                }
+            }
+        }
+        assert!(found.iter().all(|&times| times > 500) && missed < 50, "{found:?} {missed}");
+    }
+
+    #[test]
+    fn a_proof_that_leads_astray_is_refused() {
+        // a, b, ab, abb
+        let offsets = [0, 1, 2, 4, 7];
+        let made = [[0, 0, 0], [0, 0, 0], [0, 1, 1], [2, 1, 2]];
+        assert!(Proven::again(&offsets, &made).is_ok());
+        assert!(Proven::again(&offsets, &made[..3]).is_err());
+        assert!(Proven::again(&offsets[..4], &made).is_err());
+        for (token, row) in [
+            (3, [2, 4, 2]),
+            (3, [2, u32::MAX, 2]),
+            (3, [2, 0, 1]),
+            (3, [3, 1, 2]),
+            (3, [0, 1, 2]),
+            (3, [0, 0, 0]),
+            (2, [3, 1, 1]),
+            (0, [0, 0, 1]),
+        ] {
+            let mut wrong = made;
+            wrong[token] = row;
+            assert!(Proven::again(&offsets, &wrong).is_err(), "{row:?}");
+        }
     }
 }

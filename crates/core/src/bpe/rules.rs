@@ -1,5 +1,6 @@
 //! The rules of a BPE: which pairs of tokens merge, into what, and how early.
 
+use super::prove::lengths;
 use super::Made;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
@@ -27,20 +28,27 @@ fn key(left: Token, right: Token) -> u64 {
 }
 
 impl Rules {
-    fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {
-        let bits = (rules.len() * 2).next_power_of_two().max(16).trailing_zeros();
-        let mut slots = vec![(0, Rule { rank: 0, token: 0 }); 1 << bits];
-        let mut tags = vec![0; slots.len()];
-        let shift = 64 - bits;
-        for ((left, right), rule) in rules {
-            let (mut at, tag) = start(key(left, right), shift);
-            while tags[at] != 0 {
-                at = (at + 1) & (slots.len() - 1);
-            }
-            tags[at] = tag;
-            slots[at] = (key(left, right), rule);
+    /// Without rules yet, and with room for so many.
+    pub fn with_room(rules: usize) -> Self {
+        let bits = (rules * 2).next_power_of_two().max(16).trailing_zeros();
+        let slots = vec![(0, Rule { rank: 0, token: 0 }); 1 << bits];
+        Self { tags: vec![0; slots.len()], slots, shift: 64 - bits }
+    }
+
+    /// Adds the rule of a pair that has none. There must be room for it.
+    pub fn add(&mut self, left: Token, right: Token, rule: Rule) {
+        let (mut at, tag) = start(key(left, right), self.shift);
+        while self.tags[at] != 0 {
+            at = (at + 1) & (self.tags.len() - 1);
         }
-        Self { tags, slots, shift }
+        self.tags[at] = tag;
+        self.slots[at] = (key(left, right), rule);
+    }
+
+    fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {
+        let mut table = Self::with_room(rules.len());
+        rules.for_each(|((left, right), rule)| table.add(left, right, rule));
+        table
     }
 
     #[inline]
@@ -66,30 +74,10 @@ impl Rules {
     pub fn from_merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
         let mut rules: IntMap<u64, ((Token, Token), Rule)> = IntMap::default();
         rules.reserve(pairs.len());
-        let mut joined = Vec::new();
-        for (rank, &(left, right)) in pairs.iter().enumerate() {
-            let token = |id| {
-                vocab.token_of_id(id).ok_or_else(|| {
-                    Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"))
-                })
-            };
-            let (left, right) = (token(left)?, token(right)?);
-            joined.clear();
-            joined.extend_from_slice(vocab.piece(left));
-            joined.extend_from_slice(vocab.piece(right));
-            let Some(token) = vocab.find(&joined) else {
-                return Err(Error::format(format!(
-                    "merge {rank} makes {}, which is no entry of the vocabulary",
-                    show(&joined)
-                )));
-            };
-            let rule = Rule { rank: rank as u32, token };
+        for merge in merges(vocab, pairs) {
+            let (left, right, rule) = merge?;
             if rules.insert(key(left, right), ((left, right), rule)).is_some() {
-                return Err(Error::format(format!(
-                    "merge {rank} joins {} and {} a second time",
-                    show(vocab.piece(left)),
-                    show(vocab.piece(right))
-                )));
+                return Err(second_time(vocab, left, right, rule.rank));
             }
         }
         Ok(Self::new(rules.into_values()))
@@ -98,10 +86,7 @@ impl Rules {
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
     pub fn from_ranks(vocab: &Vocab) -> Self {
         let mut rules = Vec::with_capacity(vocab.len() * 2);
-        // Only where entries of both lengths exist is a cut looked up: in one entry of a megabyte, all take minutes.
-        let lengths = || (0..vocab.len() as Token).map(|token| vocab.piece_len(token));
-        let mut exists = vec![false; lengths().max().unwrap_or(0) + 1];
-        lengths().for_each(|length| exists[length] = true);
+        let exists = lengths(vocab);
         for token in 0..vocab.len() as Token {
             let piece = vocab.piece(token);
             for cut in (1..piece.len()).filter(|&cut| exists[cut] && exists[piece.len() - cut]) {
@@ -116,12 +101,42 @@ impl Rules {
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
-        let rule = |(token, made): (usize, &Made)| {
-            (made.rank > 0).then_some(((made.left, made.right), Rule { rank: made.rank, token: token as Token }))
-        };
-        let rules: Vec<_> = entries.iter().enumerate().filter_map(rule).collect();
-        Self::new(rules.into_iter())
+        let mut rules = Self::with_room(entries.len());
+        for (made, token) in entries.iter().zip(0..).filter(|(made, _)| made.rank > 0) {
+            rules.add(made.left, made.right, Rule { rank: made.rank, token });
+        }
+        rules
     }
+}
+
+/// The rules of a merge list, in its order, each with the pair that it joins.
+pub fn merges<'m>(
+    vocab: &'m Vocab,
+    pairs: &'m [(u32, u32)],
+) -> impl Iterator<Item = Result<(Token, Token, Rule)>> + 'm {
+    let mut joined = Vec::new();
+    pairs.iter().enumerate().map(move |(rank, &(left, right))| {
+        let token = |id| {
+            vocab
+                .token_of_id(id)
+                .ok_or_else(|| Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}")))
+        };
+        let (left, right) = (token(left)?, token(right)?);
+        joined.clear();
+        joined.extend_from_slice(vocab.piece(left));
+        joined.extend_from_slice(vocab.piece(right));
+        match vocab.find(&joined) {
+            Some(token) => Ok((left, right, Rule { rank: rank as u32, token })),
+            None => {
+                Err(Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined))))
+            }
+        }
+    })
+}
+
+pub fn second_time(vocab: &Vocab, left: Token, right: Token, rank: u32) -> Error {
+    let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
+    Error::format(format!("merge {rank} joins {left} and {right} a second time"))
 }
 
 /// The slot at which a search starts, and the tag.

@@ -222,7 +222,7 @@ mod tests {
             *end += piece.len() as u64;
             Some(*end)
         }));
-        let vocab = Vocab::new(pieces.concat(), offsets, (0..pieces.len() as u32).collect()).expect("a vocabulary");
+        let vocab = Vocab::new(pieces.concat(), &offsets, (0..pieces.len() as u32).collect()).expect("a vocabulary");
         for direction in [Direction::Forward, Direction::Backward] {
             let trie = Trie::new(&vocab, direction);
             let spell = |piece: &[u8]| -> Vec<u8> {

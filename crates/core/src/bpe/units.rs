@@ -82,6 +82,10 @@ impl Units {
         }
     }
 
+    pub fn end_of_word(&self) -> &[u8] {
+        &self.end_of_word
+    }
+
     /// In words, for `plan()`.
     pub fn describe(&self) -> String {
         let units = if self.by_characters { "characters" } else { "bytes" };
