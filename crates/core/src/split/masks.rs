@@ -1,8 +1,8 @@
 //! Classes of all characters in a window of text, as bitmaps: a bit for each byte, and all bytes of a character have the
 //! bits of its classes. Where a run of characters ends is then a count of bits, however long it is.
 //!
-//! ASCII is classified 16 bytes at a time (SSE2 and NEON, which their machines always have; bytes one by one elsewhere),
-//! all other characters one by one from the class table.
+//! ASCII is classified 16 bytes at a time where there is SSE2, which every x86-64 machine has, and byte by byte elsewhere; all
+//! other characters one by one from the class table.
 
 use std::cell::Cell;
 
