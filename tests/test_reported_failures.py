@@ -347,7 +347,7 @@ def test_a_million_characters_without_a_break(pattern: str) -> None:
 
 
 def test_memory_of_words_that_never_come_again_is_bounded() -> None:
-    """What is remembered of pieces takes some 40 MB a thread at most, and ids are the same after it was forgotten."""
+    """What is remembered of pieces takes some 90 MB a thread at most, and ids are the same after it was forgotten."""
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("only Linux says how much memory a process has held")
@@ -358,7 +358,8 @@ def test_memory_of_words_that_never_come_again_is_bounded() -> None:
             return int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) * 1024
 
         def text():  # pieces of more and of less than 16 bytes
-            return " ".join(rng.choice(("", "xxxxxx")) + str(rng.randrange(10**9, 10**10)) for _ in range(20_000))
+            starts = ("", "xxxxxx" * 16)
+            return " ".join(rng.choice(starts) + str(rng.randrange(10**9, 10**10)) for _ in range(12_000))
 
         rng = random.Random(1)
         tok = subword.train(["the cat sat on the mat 12 34 56 78 90"], vocab_size=262, pattern="whitespace")
@@ -366,7 +367,7 @@ def test_memory_of_words_that_never_come_again_is_bounded() -> None:
         expected = tok.encode(first)
         calls = (tok.encode, tok.encode_to_numpy, tok.count, lambda t: tok.encode_batch_to_numpy([t], threads=2))
         start = held()
-        for _ in range(15):
+        for _ in range(40):
             for call in calls:
                 call(text())
         full = held()
@@ -378,7 +379,7 @@ def test_memory_of_words_that_never_come_again_is_bounded() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     filled, more = map(int, done.stdout.split())
-    assert filled < 120_000_000 and more < 4_000_000
+    assert filled < 250_000_000 and more < 4_000_000
 
 
 def test_what_is_remembered_of_policies_is_bounded() -> None:

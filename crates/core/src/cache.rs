@@ -17,7 +17,7 @@ const LONG: usize = 128;
 const FIRST: usize = 1 << 9;
 const MOST: usize = 1 << 19;
 /// Bytes of long pieces and their ids at most.
-const ARENA: usize = 1 << 24;
+const ARENA: usize = 1 << 26;
 
 /// A short piece: its bytes and its length in the last byte; its ids, their number in the two highest bits.
 #[derive(Clone, Copy, Default)]
@@ -146,6 +146,11 @@ impl Cache {
             }
         }
         out.take(&mut known);
+    }
+
+    /// Bytes that it takes.
+    pub fn size(&self) -> usize {
+        size_of_val(&*self.slots) + size_of_val(&*self.long_slots) + self.arena.capacity()
     }
 
     #[inline]
@@ -342,6 +347,7 @@ mod tests {
             assert_eq!(count.count, right.len() - 1);
         }
         assert!(cache.slots.len() * 2 <= MOST && cache.long_slots.len() * 4 <= MOST && cache.arena.len() < 2 * ARENA);
+        assert!(cache.size() < 200 << 20);
         assert!(cache.slots.len() * 2 > FIRST && cache.long_slots.len() * 4 > FIRST);
     }
 }

@@ -13,6 +13,9 @@ use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
+/// Bytes of caches that are kept between calls at most.
+const KEPT: usize = 1 << 29;
+
 pub struct Engine {
     pub pipeline: Pipeline,
     pub(crate) bpe: Arc<Bpe>,
@@ -175,7 +178,9 @@ impl Engine {
 
     fn keep(&self, cache: Cache) {
         if let Ok(mut caches) = self.caches.try_lock() {
-            caches.push(cache);
+            if caches.iter().map(Cache::size).sum::<usize>() + cache.size() <= KEPT {
+                caches.push(cache);
+            }
         }
     }
 
