@@ -402,7 +402,7 @@ class Tokenizer:
         """Cut a text into the fewest parts of at most `max_tokens` tokens each.
 
         (In a run of over 512 bytes that no split pattern can cut for sure, and that is not one piece either, such as a
-        megabyte of digits, there can be one more than needed.)
+        megabyte of digits, only the last places that can be reached are looked at, and there can be more than needed.)
 
         Args:
             overlap: a chunk starts before the end of the one before it, by the longest stretch of at most so many

@@ -1,7 +1,7 @@
 //! Pieces that were met before, with their ids: in ordinary text all but a few of a hundred.
 //!
 //! What is found here is what encoding gave, compared byte for byte, so forgetting a piece costs time and nothing else.
-//! Each piece has one place where it can be, and a new one takes the place of an old one: no input makes a search long.
+//! Each piece has a few places where it can be, and a new one takes the place of the oldest: no input makes a search long.
 //! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
 
 use crate::hash::{hash, mix};

@@ -211,7 +211,7 @@ impl<'a> Limit<'a> {
     }
 
     /// The width of a window in which `room` tokens find place in ordinary text, or of the one that has to be taken.
-    pub fn width(&self, room: usize, wider: usize) -> usize {
+    fn width(&self, room: usize, wider: usize) -> usize {
         (room.min(WINDOW) * 4 + 64).min(WINDOW).max(wider)
     }
 

@@ -95,7 +95,7 @@ impl<'v> Builder<'v> {
         Self { vocab, direction, trie, taken: Bits::default(), bases: Bits::default(), from: [2 * ROOT as usize; 256] }
     }
 
-    /// Level by level, so that the nodes which are met most lie close together.
+    /// A node and then all below it, the last child first, so that what lies below a node lies close together.
     fn build(mut self) -> Trie {
         let mut order: Vec<Token> = (0..self.vocab.len() as Token).collect();
         let mut jobs = Vec::from([Job { at: None, tokens: 0..order.len(), depth: 0, shorter: NONE }]);
