@@ -4,7 +4,7 @@
 //! Each piece has a few places where it can be, and a new one takes the place of the oldest: no input makes a search long.
 //! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
 
-use crate::hash::{hash, mix};
+use crate::hash::{self, mix};
 use crate::pipeline::BATCH;
 
 /// Pieces of up to so many bytes are kept with their ids in one slot, if these are few.
@@ -47,6 +47,19 @@ struct LongSlot {
 struct LongBucket([LongSlot; 4]);
 
 pub struct Cache {
+    pieces: Pieces,
+    batch: Box<Batch>,
+}
+
+/// Room to work in.
+struct Batch {
+    keys: [u128; BATCH],
+    hashes: [u64; BATCH],
+    /// Ids on their way out: whole slots are written, of which the next one overwrites what is too many.
+    ids: [u32; BATCH * FEW],
+}
+
+struct Pieces {
     slots: Vec<Bucket>,
     /// Short pieces added since it grew.
     added: usize,
@@ -69,13 +82,16 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 impl Default for Cache {
     fn default() -> Self {
         let (slots, long_slots) = (vec![Bucket::default(); FIRST / 2], vec![LongBucket::default(); FIRST / 4]);
-        Self { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() }
+        Self {
+            pieces: Pieces { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() },
+            batch: Box::new(Batch { keys: [0; BATCH], hashes: [0; BATCH], ids: [0; BATCH * FEW] }),
+        }
     }
 }
 
 /// A short piece as one number. Reads 16 bytes where the text has them.
 #[inline]
-fn key(text: &[u8], start: usize, end: usize) -> u128 {
+fn key_of(text: &[u8], start: usize, end: usize) -> u128 {
     let len = end - start;
     let bytes = match text.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
         Some(bytes) => u128::from_le_bytes(*bytes) & KEPT[len],
@@ -114,43 +130,54 @@ impl Cache {
     ) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
-        let mut keys = [0; BATCH];
-        let mut hashes = [0; BATCH];
+        let Self { pieces, batch } = self;
+        let Batch { keys, hashes, ids } = &mut **batch;
         let mut long = 0u64;
-        for (i, &(start, end)) in bounds.iter().enumerate() {
+        for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
             if end - start <= SHORT {
-                keys[i] = key(text, start, end);
-                hashes[i] = hash_of(keys[i]);
-                prefetch(&self.slots[hashes[i] as usize & (self.slots.len() - 1)]);
-            } else if end - start <= LONG {
-                hashes[i] = hash(&text[start..end]);
+                *key = key_of(text, start, end);
+                *hash = hash_of(*key);
+                prefetch(pieces.bucket(*hash));
+                continue;
+            }
+            *key = 0;
+            if end - start <= LONG {
+                *hash = hash::hash(&text[start..end]);
                 long |= 1 << i;
-                prefetch(self.long_bucket(hashes[i]));
+                prefetch(pieces.long_bucket(*hash));
             }
         }
         while long != 0 {
-            if let Some(slot) = self.long_slot(hashes[long.trailing_zeros() as usize]) {
-                self.arena.get(slot.at as usize).map(prefetch);
+            if let Some(slot) = pieces.long_slot(hashes[long.trailing_zeros() as usize]) {
+                pieces.arena.get(slot.at as usize).map(prefetch);
             }
             long &= long - 1;
         }
-        let mut known = Known { ids: [0; BATCH * FEW], len: 0 };
-        for (i, &(start, end)) in bounds.iter().enumerate() {
-            let Bucket([first, second]) = &self.slots[hashes[i] as usize & (self.slots.len() - 1)];
-            let slot = if first.key == keys[i] { first } else { second };
-            if slot.key == keys[i] && keys[i] != 0 {
-                out.known(slot, &mut known);
+        let mut len = 0;
+        for ((&(start, end), &key), &hash) in bounds.iter().zip(&*keys).zip(&*hashes) {
+            let Bucket([first, second]) = pieces.bucket(hash);
+            let slot = if first.key == key { first } else { second };
+            if slot.key == key && key != 0 {
+                len += out.known(slot, &mut ids[len..]);
             } else {
-                out.take(&mut known);
-                out.add(|out| self.miss(&text[start..end], hashes[i], out, &encode));
+                out.take(&ids[..std::mem::take(&mut len)]);
+                out.add(|out| pieces.miss(&text[start..end], hash, out, &encode));
             }
         }
-        out.take(&mut known);
+        out.take(&ids[..len]);
     }
 
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
-        size_of_val(&*self.slots) + size_of_val(&*self.long_slots) + self.arena.capacity()
+        let Pieces { slots, long_slots, arena, .. } = &self.pieces;
+        size_of_val(&**slots) + size_of_val(&**long_slots) + arena.capacity()
+    }
+}
+
+impl Pieces {
+    #[inline]
+    fn bucket(&self, hash: u64) -> &Bucket {
+        &self.slots[hash as usize & (self.slots.len() - 1)]
     }
 
     #[inline]
@@ -177,10 +204,19 @@ impl Cache {
                 return;
             }
         }
+        let key = if piece.len() <= SHORT { key_of(piece, 0, piece.len()) } else { 0 };
+        if key != 0 {
+            if let Some(slot) = self.take_aside(key, hash) {
+                let [first, rest @ ..] = slot.ids;
+                out.push(first & ID);
+                out.extend_from_slice(&rest[..slot.len() - 1]);
+                return;
+            }
+        }
         encode(piece, out);
         let ids = &out[from..];
         if piece.len() <= SHORT && (1..=FEW).contains(&ids.len()) && ids.iter().all(|&id| id <= ID) {
-            let mut slot = Slot { key: key(piece, 0, piece.len()), ids: [0; FEW] };
+            let mut slot = Slot { key, ids: [0; FEW] };
             slot.ids[..ids.len()].copy_from_slice(ids);
             slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
             self.add(slot);
@@ -191,21 +227,40 @@ impl Cache {
 
     fn add(&mut self, slot: Slot) {
         self.added += 1;
-        if self.added > self.slots.len() * 2 && self.slots.len() * 2 < MOST {
-            let larger = vec![Default::default(); self.slots.len() * 4];
+        if self.added > self.slots.len() && self.slots.len() * 2 < MOST {
+            let larger = vec![Default::default(); self.slots.len() * 2];
             let old = std::mem::replace(&mut self.slots, larger);
             for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.key != 0) {
                 self.place(*slot);
             }
-            self.added = 0;
         }
         self.place(slot);
     }
 
+    /// Puts a piece where it belongs. The one that has to leave stands aside, in place of another.
     fn place(&mut self, slot: Slot) {
         let at = hash_of(slot.key) as usize & (self.slots.len() - 1);
-        let Bucket([first, _]) = self.slots[at];
+        let Bucket([first, second]) = self.slots[at];
         self.slots[at] = Bucket([slot, first]);
+        if second.key != 0 {
+            let aside = self.aside(hash_of(second.key));
+            let Bucket(slots) = &mut self.slots[aside];
+            slots[usize::from(slots[0].key != 0)] = second;
+        }
+    }
+
+    /// The other bucket where a piece may be.
+    fn aside(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    /// A piece that stands aside is put where it belongs.
+    fn take_aside(&mut self, key: u128, hash: u64) -> Option<Slot> {
+        let aside = self.aside(hash);
+        let place = self.slots[aside].0.iter_mut().find(|slot| slot.key == key)?;
+        let slot = std::mem::take(place);
+        self.place(slot);
+        Some(slot)
     }
 
     fn add_long(&mut self, hash: u64, piece: &[u8], ids: &[u32]) {
@@ -234,34 +289,30 @@ impl Cache {
     }
 }
 
-/// Ids on their way out: whole slots are written, of which the next one overwrites what is too many.
-pub struct Known {
-    ids: [u32; BATCH * FEW],
-    len: usize,
-}
-
 /// What becomes of the ids.
 pub trait Output {
-    fn known(&self, slot: &Slot, known: &mut Known);
-    /// Takes them over, and leaves none.
-    fn take(&mut self, known: &mut Known);
+    /// Puts the ids of a slot at the start of `place`, as all of its `FEW` words; how many of them count.
+    fn known(&self, slot: &Slot, place: &mut [u32]) -> usize;
+    /// Takes over what `known` has put somewhere.
+    fn take(&mut self, ids: &[u32]);
     /// `add` appends ids to those there are.
     fn add(&mut self, add: impl FnOnce(&mut Vec<u32>));
 }
 
 impl Output for Vec<u32> {
     #[inline]
-    fn known(&self, slot: &Slot, known: &mut Known) {
-        if let Some(place) = known.ids.get_mut(known.len..known.len + FEW) {
-            place.copy_from_slice(&slot.ids);
-            place[0] &= ID;
+    fn known(&self, slot: &Slot, place: &mut [u32]) -> usize {
+        let [first, rest @ ..] = slot.ids;
+        if let Some(place) = place.first_chunk_mut() {
+            let [second, third, fourth] = rest;
+            *place = [first & ID, second, third, fourth];
         }
-        known.len += slot.len();
+        slot.len()
     }
 
     #[inline]
-    fn take(&mut self, known: &mut Known) {
-        self.extend_from_slice(&known.ids[..std::mem::take(&mut known.len)]);
+    fn take(&mut self, ids: &[u32]) {
+        self.extend_from_slice(ids);
     }
 
     fn add(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
@@ -278,13 +329,13 @@ pub struct Count {
 
 impl Output for Count {
     #[inline]
-    fn known(&self, slot: &Slot, known: &mut Known) {
-        known.len += slot.len();
+    fn known(&self, slot: &Slot, _: &mut [u32]) -> usize {
+        slot.len()
     }
 
     #[inline]
-    fn take(&mut self, known: &mut Known) {
-        self.count += std::mem::take(&mut known.len);
+    fn take(&mut self, ids: &[u32]) {
+        self.count += ids.len();
     }
 
     fn add(&mut self, add: impl FnOnce(&mut Vec<u32>)) {
@@ -346,8 +397,8 @@ mod tests {
             assert_eq!(ids, right, "round {round}");
             assert_eq!(count.count, right.len() - 1);
         }
-        assert!(cache.slots.len() * 2 <= MOST && cache.long_slots.len() * 4 <= MOST && cache.arena.len() < 2 * ARENA);
+        assert!(cache.pieces.slots.len() * 2 <= MOST && cache.pieces.long_slots.len() * 4 <= MOST && cache.pieces.arena.len() < 2 * ARENA);
         assert!(cache.size() < 200 << 20);
-        assert!(cache.slots.len() * 2 > FIRST && cache.long_slots.len() * 4 > FIRST);
+        assert!(cache.pieces.slots.len() * 2 > FIRST && cache.pieces.long_slots.len() * 4 > FIRST);
     }
 }

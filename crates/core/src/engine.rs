@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use crate::bpe::seams::LEAD;
 use crate::bpe::Bpe;
 use crate::cache::{Cache, Count, Output};
 use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
-use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
+use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
@@ -154,7 +155,28 @@ impl Engine {
         let encode = |piece: &[u8], out: &mut Vec<u32>| self.encode_piece(piece, out);
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
-                Unit::Pieces { segment, bounds } => cache.encode(&segment.bytes, bounds, out, encode),
+                Unit::Pieces { segment, bounds } if !has_wide(&segment.bytes, bounds) => {
+                    cache.encode(&segment.bytes, bounds, out, encode);
+                }
+                Unit::Pieces { segment, bounds } => {
+                    let Some(seams) = self.bpe.seams() else {
+                        cache.encode(&segment.bytes, bounds, out, encode);
+                        return Ok(());
+                    };
+                    let (mut parts, mut len) = ([(0, 0); BATCH], 0);
+                    let mut add = |start, end| {
+                        parts[len] = (start, end);
+                        len += 1;
+                        if len == BATCH {
+                            cache.encode(&segment.bytes, &parts, out, encode);
+                            len = 0;
+                        }
+                    };
+                    for &(start, end) in bounds {
+                        seams.parts(&segment.bytes, start, end, &mut add);
+                    }
+                    cache.encode(&segment.bytes, &parts[..len], out, encode);
+                }
                 Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }
             Ok(())
@@ -279,6 +301,12 @@ impl Engine {
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
         Ok(char_spans(text, &spans).into_iter().zip(ids).map(|((start, end), id)| (start, end, id)).collect())
     }
+}
+
+/// Whether there are characters in some pieces between which seams are looked for.
+fn has_wide(bytes: &[u8], bounds: &[(usize, usize)]) -> bool {
+    let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else { return false };
+    bytes[first.0..last.1].iter().fold(false, |has, &byte| has | (byte >= LEAD))
 }
 
 fn check_len(text: &[u8]) -> Result<()> {

@@ -16,6 +16,7 @@ mod linear;
 mod merge;
 mod prove;
 mod rules;
+pub mod seams;
 mod trie;
 pub mod units;
 
@@ -28,6 +29,7 @@ use linear::Linear;
 pub use linear::{Counts, Direction};
 pub use prove::Proven;
 use rules::Rules;
+use seams::Seams;
 use trie::Trie;
 use units::{UnitRow, Units};
 
@@ -55,6 +57,7 @@ pub struct Bpe {
     backward: OnceLock<Linear>,
     /// Bytes of medium pieces that were merged for want of the trie.
     merged: AtomicUsize,
+    seams: OnceLock<Seams>,
 }
 
 /// What `prove` found out about a vocabulary.
@@ -136,6 +139,7 @@ impl Bpe {
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
+            seams: OnceLock::new(),
         })
     }
 
@@ -227,6 +231,12 @@ impl Bpe {
     /// Whether one pass over a piece is proved to give its tokens.
     fn has_one_pass(&self) -> bool {
         self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
+    }
+
+    /// Where pieces can be cut in parts: not where one that is an entry is that entry, whatever its merges say.
+    pub fn seams(&self) -> Option<&Seams> {
+        let is_by_merges = !self.ignore_merges || matches!(self.proof, Proof::Proved { .. });
+        (self.units.is_none() && is_by_merges).then(|| self.seams.get_or_init(|| Seams::new(&self.vocab)))
     }
 
     /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.

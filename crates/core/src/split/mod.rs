@@ -202,6 +202,17 @@ fn in_windows(
             let mut starts = bounds.starts[0] & !1;
             let mut odd = masks::next(&bounds.odd, 0);
             while pos < known {
+                // Words up to whose end nothing is odd.
+                while odd >= (word + 1) * 64 && (word + 1) * 64 <= known {
+                    while starts != 0 {
+                        let end = word * 64 + starts.trailing_zeros() as usize;
+                        visit(start + pos, start + end)?;
+                        pos = end;
+                        starts &= starts - 1;
+                    }
+                    word += 1;
+                    starts = bounds.starts[word];
+                }
                 while starts == 0 && word + 1 < masks::WORDS {
                     word += 1;
                     starts = bounds.starts[word];
