@@ -57,6 +57,8 @@ struct Batch {
     hashes: [u64; BATCH],
     /// Ids on their way out: whole slots are written, of which the next one overwrites what is too many.
     ids: [u32; BATCH * FEW],
+    /// Which pieces are not known, and how many ids those before each have.
+    missing: [(u32, u32); BATCH],
 }
 
 struct Pieces {
@@ -84,7 +86,7 @@ impl Default for Cache {
         let (slots, long_slots) = (vec![Bucket::default(); FIRST / 2], vec![LongBucket::default(); FIRST / 4]);
         Self {
             pieces: Pieces { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() },
-            batch: Box::new(Batch { keys: [0; BATCH], hashes: [0; BATCH], ids: [0; BATCH * FEW] }),
+            batch: Box::new(Batch { keys: [0; BATCH], hashes: [0; BATCH], ids: [0; BATCH * FEW], missing: [(0, 0); BATCH] }),
         }
     }
 }
@@ -120,18 +122,18 @@ fn hash_of(key: u128) -> u64 {
 }
 
 impl Cache {
-    /// Gives the ids of pieces to `out`; `encode` appends those of a piece that is not known.
+    /// Gives the ids of pieces to `out`.
     pub fn encode(
         &mut self,
         text: &[u8],
         bounds: &[(usize, usize)],
         out: &mut impl Output,
-        encode: impl Fn(&[u8], &mut Vec<u32>),
+        encoder: &impl Encoder,
     ) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
         let Self { pieces, batch } = self;
-        let Batch { keys, hashes, ids } = &mut **batch;
+        let Batch { keys, hashes, ids, missing } = &mut **batch;
         let mut long = 0u64;
         for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
             if end - start <= SHORT {
@@ -153,16 +155,28 @@ impl Cache {
             }
             long &= long - 1;
         }
-        let mut len = 0;
-        for ((&(start, end), &key), &hash) in bounds.iter().zip(&*keys).zip(&*hashes) {
+        let (mut len, mut missed) = (0, 0);
+        for (i, (&key, &hash)) in keys[..bounds.len()].iter().zip(&*hashes).enumerate() {
             let Bucket([first, second]) = pieces.bucket(hash);
             let slot = if first.key == key { first } else { second };
             if slot.key == key && key != 0 {
                 len += out.known(slot, &mut ids[len..]);
             } else {
-                out.take(&ids[..std::mem::take(&mut len)]);
-                out.add(|out| pieces.miss(&text[start..end], hash, out, &encode));
+                missing[missed] = (i as u32, len as u32);
+                missed += 1;
             }
+        }
+        if missed > 0 {
+            // What all of them need first is on its way from memory before it is needed.
+            let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
+            missing[..missed].iter().for_each(|&(i, _)| encoder.prepare(piece(i)));
+            let mut from = 0;
+            for &(i, place) in &missing[..missed] {
+                out.take(&ids[from..place as usize]);
+                from = place as usize;
+                out.add(|out| pieces.miss(piece(i), hashes[i as usize], out, encoder));
+            }
+            return out.take(&ids[from..len]);
         }
         out.take(&ids[..len]);
     }
@@ -191,10 +205,10 @@ impl Pieces {
     }
 
     #[inline(never)]
-    fn miss(&mut self, piece: &[u8], hash: u64, out: &mut Vec<u32>, encode: impl FnOnce(&[u8], &mut Vec<u32>)) {
+    fn miss(&mut self, piece: &[u8], hash: u64, out: &mut Vec<u32>, encoder: &impl Encoder) {
         let from = out.len();
         if piece.len() > LONG {
-            return encode(piece, out);
+            return encoder.encode(piece, out);
         }
         if let Some(slot) = self.long_slot(hash).filter(|slot| slot.len as usize == piece.len()) {
             let known = &self.arena[slot.at as usize..];
@@ -206,14 +220,16 @@ impl Pieces {
         }
         let key = if piece.len() <= SHORT { key_of(piece, 0, piece.len()) } else { 0 };
         if key != 0 {
-            if let Some(slot) = self.take_aside(key, hash) {
+            // It may have been added since it was looked for.
+            let added = self.bucket(hash).0.into_iter().find(|slot| slot.key == key);
+            if let Some(slot) = added.or_else(|| self.take_aside(key, hash)) {
                 let [first, rest @ ..] = slot.ids;
                 out.push(first & ID);
                 out.extend_from_slice(&rest[..slot.len() - 1]);
                 return;
             }
         }
-        encode(piece, out);
+        encoder.encode(piece, out);
         let ids = &out[from..];
         if piece.len() <= SHORT && (1..=FEW).contains(&ids.len()) && ids.iter().all(|&id| id <= ID) {
             let mut slot = Slot { key, ids: [0; FEW] };
@@ -289,6 +305,14 @@ impl Pieces {
     }
 }
 
+/// How pieces that are not known are encoded.
+pub trait Encoder {
+    /// A hint that a piece will be encoded soon.
+    fn prepare(&self, piece: &[u8]);
+    /// Appends the ids of a piece.
+    fn encode(&self, piece: &[u8], out: &mut Vec<u32>);
+}
+
 /// What becomes of the ids.
 pub trait Output {
     /// Puts the ids of a slot at the start of `place`, as all of its `FEW` words; how many of them count.
@@ -346,7 +370,7 @@ impl Output for Count {
 }
 
 #[inline]
-fn prefetch<T>(place: &T) {
+pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint; it reads nothing that the program sees.
     unsafe {
@@ -361,11 +385,16 @@ fn prefetch<T>(place: &T) {
 mod tests {
     use super::*;
 
-    /// Stands for encoding: ids that tell the piece, one for each three bytes.
-    fn encode(piece: &[u8], out: &mut Vec<u32>) {
-        out.extend(
-            piece.chunks(3).map(|chunk| chunk.iter().fold(chunk.len() as u32, |id, &byte| id << 8 | u32::from(byte))),
-        );
+    /// Gives ids that tell the piece, one for each three bytes.
+    struct Spelled;
+
+    impl Encoder for Spelled {
+        fn prepare(&self, _: &[u8]) {}
+
+        fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
+            let id = |chunk: &[u8]| chunk.iter().fold(chunk.len() as u32, |id, &byte| id << 8 | u32::from(byte));
+            out.extend(piece.chunks(3).map(id));
+        }
     }
 
     /// Pieces of all lengths, more than it can hold, some again and again: what comes out is never another's, and what it
@@ -391,9 +420,9 @@ mod tests {
             }
             text.extend((0..random(20)).map(|_| b'x'));
             let (mut ids, mut count, mut right) = (vec![7], Count::default(), vec![7]);
-            cache.encode(&text, &bounds, &mut ids, encode);
-            cache.encode(&text, &bounds, &mut count, encode);
-            bounds.iter().for_each(|&(start, end)| encode(&text[start..end], &mut right));
+            cache.encode(&text, &bounds, &mut ids, &Spelled);
+            cache.encode(&text, &bounds, &mut count, &Spelled);
+            bounds.iter().for_each(|&(start, end)| Spelled.encode(&text[start..end], &mut right));
             assert_eq!(ids, right, "round {round}");
             assert_eq!(count.count, right.len() - 1);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::bpe::seams::LEAD;
 use crate::bpe::Bpe;
-use crate::cache::{Cache, Count, Output};
+use crate::cache::{Cache, Count, Encoder, Output};
 use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
@@ -152,15 +152,14 @@ impl Engine {
         out: &mut impl Output,
     ) -> Result<()> {
         let mut cache = self.cache();
-        let encode = |piece: &[u8], out: &mut Vec<u32>| self.encode_piece(piece, out);
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
                 Unit::Pieces { segment, bounds } if !has_wide(&segment.bytes, bounds) => {
-                    cache.encode(&segment.bytes, bounds, out, encode);
+                    cache.encode(&segment.bytes, bounds, out, self);
                 }
                 Unit::Pieces { segment, bounds } => {
                     let Some(seams) = self.bpe.seams() else {
-                        cache.encode(&segment.bytes, bounds, out, encode);
+                        cache.encode(&segment.bytes, bounds, out, self);
                         return Ok(());
                     };
                     let (mut parts, mut len) = ([(0, 0); BATCH], 0);
@@ -168,14 +167,14 @@ impl Engine {
                         parts[len] = (start, end);
                         len += 1;
                         if len == BATCH {
-                            cache.encode(&segment.bytes, &parts, out, encode);
+                            cache.encode(&segment.bytes, &parts, out, self);
                             len = 0;
                         }
                     };
                     for &(start, end) in bounds {
                         seams.parts(&segment.bytes, start, end, &mut add);
                     }
-                    cache.encode(&segment.bytes, &parts[..len], out, encode);
+                    cache.encode(&segment.bytes, &parts[..len], out, self);
                 }
                 Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }
@@ -183,14 +182,6 @@ impl Engine {
         })?;
         self.keep(cache);
         Ok(())
-    }
-
-    fn encode_piece(&self, piece: &[u8], out: &mut Vec<u32>) {
-        let from = out.len();
-        self.bpe.encode(piece, out);
-        if !self.plain_ids {
-            out[from..].iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
-        }
     }
 
     /// A cache that no other thread uses. After a fork the lock may be held by a thread that is no more.
@@ -300,6 +291,20 @@ impl Engine {
         let spans: Vec<_> = found.iter().map(|found| (found.start, found.end)).collect();
         let ids = found.iter().map(|found| self.pipeline.extras.tokens[found.token].id);
         Ok(char_spans(text, &spans).into_iter().zip(ids).map(|((start, end), id)| (start, end, id)).collect())
+    }
+}
+
+impl Encoder for Engine {
+    fn prepare(&self, piece: &[u8]) {
+        self.bpe.prepare(piece);
+    }
+
+    fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let from = out.len();
+        self.bpe.encode(piece, out);
+        if !self.plain_ids {
+            out[from..].iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
+        }
     }
 }
 

@@ -103,6 +103,12 @@ impl IndexTable {
         }
     }
 
+    /// The index that `find` looks at first, or any number.
+    #[inline]
+    pub fn likely(&self, hash: u64) -> u32 {
+        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)).map_or(EMPTY, |&(_, index)| index)
+    }
+
     /// The index that `find` gives, or, where it gives none, adds `index`. The table must have been made with room for it.
     #[inline]
     pub fn find_or_add(&mut self, hash: u64, index: u32, is: impl Fn(u32) -> bool) -> Option<u32> {

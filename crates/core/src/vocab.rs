@@ -2,6 +2,7 @@
 //!
 //! Inside the core an entry is named by its index in order of ids (a `Token`); ids appear only at the edges.
 
+use crate::cache::prefetch;
 use crate::error::{Error, Result};
 use crate::hash::{hash, IndexTable};
 
@@ -90,6 +91,15 @@ impl Vocab {
     #[inline]
     pub fn find(&self, piece: &[u8]) -> Option<Token> {
         self.table.find(hash(piece), |token| self.piece(token) == piece)
+    }
+
+    /// A hint that a piece will be looked for soon: what may be the same is on its way from memory.
+    #[inline]
+    pub fn prepare(&self, piece: &[u8]) {
+        let token = self.table.likely(hash(piece)) as usize;
+        if let Some(byte) = self.offsets.get(token).and_then(|&offset| self.data.get(offset as usize)) {
+            prefetch(byte);
+        }
     }
 
     pub fn token_of_id(&self, id: u32) -> Option<Token> {

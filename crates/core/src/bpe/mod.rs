@@ -172,6 +172,14 @@ impl Bpe {
         )))
     }
 
+    /// A hint that a piece will be encoded soon.
+    #[inline]
+    pub fn prepare(&self, piece: &[u8]) {
+        if self.takes_whole() {
+            self.vocab.prepare(piece);
+        }
+    }
+
     /// Appends the tokens of a piece.
     #[inline]
     pub fn encode(&self, piece: &[u8], out: &mut Vec<Token>) {
