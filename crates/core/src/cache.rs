@@ -86,7 +86,12 @@ impl Default for Cache {
         let (slots, long_slots) = (vec![Bucket::default(); FIRST / 2], vec![LongBucket::default(); FIRST / 4]);
         Self {
             pieces: Pieces { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() },
-            batch: Box::new(Batch { keys: [0; BATCH], hashes: [0; BATCH], ids: [0; BATCH * FEW], missing: [(0, 0); BATCH] }),
+            batch: Box::new(Batch {
+                keys: [0; BATCH],
+                hashes: [0; BATCH],
+                ids: [0; BATCH * FEW],
+                missing: [(0, 0); BATCH],
+            }),
         }
     }
 }
@@ -123,13 +128,7 @@ fn hash_of(key: u128) -> u64 {
 
 impl Cache {
     /// Gives the ids of pieces to `out`.
-    pub fn encode(
-        &mut self,
-        text: &[u8],
-        bounds: &[(usize, usize)],
-        out: &mut impl Output,
-        encoder: &impl Encoder,
-    ) {
+    pub fn encode(&mut self, text: &[u8], bounds: &[(usize, usize)], out: &mut impl Output, encoder: &impl Encoder) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
         let Self { pieces, batch } = self;
@@ -426,7 +425,11 @@ mod tests {
             assert_eq!(ids, right, "round {round}");
             assert_eq!(count.count, right.len() - 1);
         }
-        assert!(cache.pieces.slots.len() * 2 <= MOST && cache.pieces.long_slots.len() * 4 <= MOST && cache.pieces.arena.len() < 2 * ARENA);
+        assert!(
+            cache.pieces.slots.len() * 2 <= MOST
+                && cache.pieces.long_slots.len() * 4 <= MOST
+                && cache.pieces.arena.len() < 2 * ARENA
+        );
         assert!(cache.size() < 200 << 20);
         assert!(cache.pieces.slots.len() * 2 > FIRST && cache.pieces.long_slots.len() * 4 > FIRST);
     }

@@ -10,7 +10,7 @@ use crate::decode::{Decoder, WordEnds};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
-use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
+use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
@@ -154,27 +154,13 @@ impl Engine {
         let mut cache = self.cache();
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
-                Unit::Pieces { segment, bounds } if !has_wide(&segment.bytes, bounds) => {
-                    cache.encode(&segment.bytes, bounds, out, self);
-                }
                 Unit::Pieces { segment, bounds } => {
-                    let Some(seams) = self.bpe.seams() else {
-                        cache.encode(&segment.bytes, bounds, out, self);
-                        return Ok(());
-                    };
-                    let (mut parts, mut len) = ([(0, 0); BATCH], 0);
-                    let mut add = |start, end| {
-                        parts[len] = (start, end);
-                        len += 1;
-                        if len == BATCH {
-                            cache.encode(&segment.bytes, &parts, out, self);
-                            len = 0;
-                        }
-                    };
-                    for &(start, end) in bounds {
-                        seams.parts(&segment.bytes, start, end, &mut add);
+                    let mut encode = |bounds: &[(usize, usize)]| cache.encode(&segment.bytes, bounds, out, self);
+                    let seams = if has_wide(&segment.bytes, bounds) { self.bpe.seams() } else { None };
+                    match seams {
+                        Some(seams) => seams.parts(&segment.bytes, bounds, encode),
+                        None => encode(bounds),
                     }
-                    cache.encode(&segment.bytes, &parts[..len], out, self);
                 }
                 Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
             }

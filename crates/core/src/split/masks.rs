@@ -87,8 +87,13 @@ impl Masks {
         self.known = if text.len() > WINDOW { WINDOW - LOOK } else { usize::MAX };
         let mut done = 0;
         for word in 0..words {
-            if self.wide[word] != 0 {
-                done = self.fill_wide(text, word, self.wide[word], done);
+            let wide = self.wide[word];
+            if wide != 0 {
+                let letters = text[word * 64..].first_chunk().map_or(0, caseless_letters);
+                self.letter[word] |= letters;
+                self.upper[word] |= letters;
+                self.lower[word] |= letters;
+                done = self.fill_wide(text, word, wide & !letters, done);
             }
         }
         for word in 0..words {
@@ -287,9 +292,81 @@ fn ascii_one_by_one(block: &[u8; 64]) -> Ascii {
     found
 }
 
+/// The bytes of the commonest letters without case: Chinese (U+4E00 to U+9FFF), kana, and most of Hangul; of those that
+/// end in the block. What is no such letter is left to the class table, and so are those where there is no SSE2.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn caseless_letters(block: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{__m128i, _mm_add_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    // A bit for each byte from `first` to `last`.
+    let range = |first: u8, last: u8| {
+        block.chunks_exact(16).enumerate().fold(0, |found, (i, chunk)| {
+            // SAFETY: every x86-64 machine has SSE2, and the chunk has the 16 bytes that are read.
+            let bits = unsafe {
+                let bytes = _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>());
+                let moved = _mm_add_epi8(bytes, _mm_set1_epi8(0x80u8.wrapping_sub(first) as i8));
+                let end = _mm_set1_epi8((last - first).wrapping_sub(0x7f) as i8);
+                _mm_movemask_epi8(_mm_cmplt_epi8(moved, end))
+            };
+            found | (bits as u32 as u64) << (i * 16)
+        })
+    };
+    let behind = range(0x80, 0xbf);
+    let mut starts = range(0xe5, 0xe9) | range(0xeb, 0xec) | range(0xe4, 0xe4) & range(0xb8, 0xbf) >> 1;
+    let kana = range(0xe3, 0xe3);
+    if kana != 0 {
+        // All of U+3041 to U+30FF but a few marks and signs.
+        let (second, third) = (range(0x81, 0x81) >> 1, !range(0x80, 0x80) >> 2);
+        starts |= kana & second & third;
+        let (second, third) = (range(0x82, 0x82) >> 1, !(range(0x97, 0x9c) | range(0xa0, 0xa0)) >> 2);
+        starts |= kana & second & third;
+        let (second, third) = (range(0x83, 0x83) >> 1, !range(0xbb, 0xbb) >> 2);
+        starts |= kana & second & third;
+    }
+    let letters = starts & behind >> 1 & behind >> 2;
+    letters | letters << 1 | letters << 2
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn caseless_letters(_: &[u8; 64]) -> u64 {
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unicode::class_at;
+
+    /// Every character, and every two bytes, at the end of a block and at other places.
+    #[test]
+    fn common_letters_are_what_the_class_table_says() {
+        let check = |bytes: &[u8], must: bool| {
+            for at in [0, 5, 60, 61, 62] {
+                let mut block = [b'x'; 64];
+                let fits = bytes.len().min(64 - at);
+                block[at..at + fits].copy_from_slice(&bytes[..fits]);
+                let found = caseless_letters(&block);
+                let is_letter = found >> at & 1 != 0;
+                let expected = if is_letter { ((1u64 << fits) - 1) << at } else { 0 };
+                assert_eq!(found, expected, "{bytes:x?} at {at}");
+                if is_letter {
+                    let ((class, len), all) =
+                        (class_at(&block, at), LETTER | NUMBER | SPACE | UPPER | LOWER | MARK | CASELESS);
+                    assert_eq!((class & all, len, bytes.len()), (LETTER | CASELESS, 3, 3), "{bytes:x?}");
+                }
+                assert!(is_letter || !must || fits < bytes.len());
+            }
+        };
+        for c in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let common = cfg!(target_arch = "x86_64") && ('\u{4e00}'..='\u{9fff}').contains(&c);
+            check(c.encode_utf8(&mut [0; 4]).as_bytes(), common);
+        }
+        for pair in 0..=u16::MAX {
+            let [first, second] = pair.to_be_bytes();
+            assert_eq!(caseless_letters(&[[first, second]; 32].concat().try_into().unwrap()), 0);
+        }
+    }
 
     #[test]
     fn both_ways_to_classify_ascii_agree() {
