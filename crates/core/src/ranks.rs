@@ -177,7 +177,7 @@ const DIGITS: [u8; 256] = {
 /// Appends what base64 with its padding stands for; false if it is none.
 fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     let padding = text.iter().rev().take_while(|&&byte| byte == b'=').count();
-    if text.len() % 4 != 0 || padding > 2 {
+    if !text.len().is_multiple_of(4) || padding > 2 {
         return false;
     }
     let mut bad = 0;

@@ -1,8 +1,8 @@
 //! Classes of all characters in a window of text, as bitmaps: a bit for each byte, and all bytes of a character have the
 //! bits of its classes. Where a run of characters ends is then a count of bits, however long it is.
 //!
-//! ASCII is classified 16 bytes at a time where there is SSE2, which every x86-64 machine has, and byte by byte elsewhere; all
-//! other characters one by one from the class table.
+//! ASCII and the commonest letters without case are classified 64 bytes at a time where there is AVX-512, 16 where there is
+//! SSE2, which every x86-64 machine has, and byte by byte elsewhere; all other characters one by one from the class table.
 
 use std::cell::Cell;
 
@@ -39,6 +39,32 @@ pub struct Masks {
     pub known: usize,
 }
 
+/// A macro, because the two functions it is in are compiled for different machines.
+macro_rules! classify {
+    ($masks:expr, $text:expr, $ascii:path) => {
+        for (word, block) in $text.chunks(64).enumerate() {
+            let found = match block.first_chunk::<64>() {
+                Some(block) => $ascii(block),
+                None => {
+                    let mut padded = [0; 64];
+                    padded[..block.len()].copy_from_slice(block);
+                    $ascii(&padded)
+                }
+            };
+            $masks.letter[word] = found.upper | found.lower;
+            $masks.number[word] = found.number;
+            $masks.space[word] = found.space;
+            $masks.newline[word] = found.newline;
+            $masks.upper[word] = found.upper;
+            $masks.lower[word] = found.lower;
+            $masks.blank[word] = found.blank;
+            $masks.quote[word] = found.quote;
+            $masks.slash[word] = found.slash;
+            $masks.wide[word] = found.wide;
+        }
+    };
+}
+
 impl Masks {
     /// Gives `work` masks that the thread keeps.
     #[inline]
@@ -64,26 +90,7 @@ impl Masks {
         for map in self.maps() {
             map[words..words + 2].fill(0);
         }
-        for (word, block) in text[..len].chunks(64).enumerate() {
-            let found = match block.first_chunk::<64>() {
-                Some(block) => ascii(block),
-                None => {
-                    let mut padded = [0; 64];
-                    padded[..block.len()].copy_from_slice(block);
-                    ascii(&padded)
-                }
-            };
-            self.letter[word] = found.upper | found.lower;
-            self.number[word] = found.number;
-            self.space[word] = found.space;
-            self.newline[word] = found.newline;
-            self.upper[word] = found.upper;
-            self.lower[word] = found.lower;
-            self.blank[word] = found.blank;
-            self.quote[word] = found.quote;
-            self.slash[word] = found.slash;
-            self.wide[word] = found.wide;
-        }
+        self.classify(&text[..len]);
         self.known = if text.len() > WINDOW { WINDOW - LOOK } else { usize::MAX };
         let mut done = 0;
         for word in 0..words {
@@ -100,6 +107,22 @@ impl Masks {
             let inside = u64::MAX >> (64 - (len - word * 64).min(64));
             self.other[word] = inside & !(self.letter[word] | self.number[word] | self.space[word]);
         }
+    }
+
+    /// Fills in what the class table is not needed for.
+    fn classify(&mut self, text: &[u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512bw") {
+            // SAFETY: the machine has AVX-512.
+            return unsafe { self.classify_by_avx512(text) };
+        }
+        classify!(self, text, ascii);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn classify_by_avx512(&mut self, text: &[u8]) {
+        classify!(self, text, ascii_by_avx512);
     }
 
     fn maps(&mut self) -> [&mut Map; 11] {
@@ -219,7 +242,7 @@ pub fn last(from: usize, to: usize, word_of: impl Fn(usize) -> u64) -> Option<us
 }
 
 /// A bit for each of 64 bytes; `wide` for those that are no ASCII, which have none of the others.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Ascii {
     upper: u64,
     lower: u64,
@@ -230,6 +253,33 @@ struct Ascii {
     quote: u64,
     slash: u64,
     wide: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn ascii_by_avx512(block: &[u8; 64]) -> Ascii {
+    use std::arch::x86_64::{
+        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask,
+        _mm512_set1_epi8, _mm512_sub_epi8,
+    };
+    // SAFETY: the block has the 64 bytes that are read.
+    let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
+    let set = |byte: u8| _mm512_set1_epi8(byte as i8);
+    let range = |first: u8, count: u8| _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, set(first)), set(count));
+    let is = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, set(byte));
+    let blank = is(b' ');
+    Ascii {
+        upper: range(b'A', 26),
+        lower: range(b'a', 26),
+        number: range(b'0', 10),
+        space: range(b'\t', 5) | blank,
+        newline: is(b'\n') | is(b'\r'),
+        blank,
+        quote: is(b'\''),
+        slash: is(b'/'),
+        wide: _mm512_movepi8_mask(bytes),
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -293,24 +343,11 @@ fn ascii_one_by_one(block: &[u8; 64]) -> Ascii {
 }
 
 /// The bytes of the commonest letters without case: Chinese (U+4E00 to U+9FFF), kana, and most of Hangul; of those that
-/// end in the block. What is no such letter is left to the class table, and so are those where there is no SSE2.
+/// end in the block. `range` gives a bit for each byte from the first to the last. What is no such letter is left to the
+/// class table, and so is everything where there is no SSE2.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-fn caseless_letters(block: &[u8; 64]) -> u64 {
-    use std::arch::x86_64::{__m128i, _mm_add_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-    // A bit for each byte from `first` to `last`.
-    let range = |first: u8, last: u8| {
-        block.chunks_exact(16).enumerate().fold(0, |found, (i, chunk)| {
-            // SAFETY: every x86-64 machine has SSE2, and the chunk has the 16 bytes that are read.
-            let bits = unsafe {
-                let bytes = _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>());
-                let moved = _mm_add_epi8(bytes, _mm_set1_epi8(0x80u8.wrapping_sub(first) as i8));
-                let end = _mm_set1_epi8((last - first).wrapping_sub(0x7f) as i8);
-                _mm_movemask_epi8(_mm_cmplt_epi8(moved, end))
-            };
-            found | (bits as u32 as u64) << (i * 16)
-        })
-    };
+#[inline(always)]
+fn caseless_letters_of(range: impl Fn(u8, u8) -> u64) -> u64 {
     let behind = range(0x80, 0xbf);
     let mut starts = range(0xe5, 0xe9) | range(0xeb, 0xec) | range(0xe4, 0xe4) & range(0xb8, 0xbf) >> 1;
     let kana = range(0xe3, 0xe3);
@@ -325,6 +362,45 @@ fn caseless_letters(block: &[u8; 64]) -> u64 {
     }
     let letters = starts & behind >> 1 & behind >> 2;
     letters | letters << 1 | letters << 2
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn caseless_letters(block: &[u8; 64]) -> u64 {
+    if is_x86_feature_detected!("avx512bw") {
+        // SAFETY: the machine has AVX-512.
+        return unsafe { caseless_letters_by_avx512(block) };
+    }
+    caseless_letters_by_sse2(block)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn caseless_letters_by_sse2(block: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{__m128i, _mm_add_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+    caseless_letters_of(|first, last| {
+        block.chunks_exact(16).enumerate().fold(0, |found, (i, chunk)| {
+            // SAFETY: every x86-64 machine has SSE2, and the chunk has the 16 bytes that are read.
+            let bits = unsafe {
+                let bytes = _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>());
+                let moved = _mm_add_epi8(bytes, _mm_set1_epi8(0x80u8.wrapping_sub(first) as i8));
+                let end = _mm_set1_epi8((last - first).wrapping_sub(0x7f) as i8);
+                _mm_movemask_epi8(_mm_cmplt_epi8(moved, end))
+            };
+            found | (bits as u32 as u64) << (i * 16)
+        })
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn caseless_letters_by_avx512(block: &[u8; 64]) -> u64 {
+    use std::arch::x86_64::{__m512i, _mm512_cmple_epu8_mask, _mm512_loadu_si512, _mm512_set1_epi8, _mm512_sub_epi8};
+    // SAFETY: the block has the 64 bytes that are read.
+    let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
+    caseless_letters_of(|first, last| {
+        let moved = _mm512_sub_epi8(bytes, _mm512_set1_epi8(first as i8));
+        _mm512_cmple_epu8_mask(moved, _mm512_set1_epi8((last - first) as i8))
+    })
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -347,6 +423,8 @@ mod tests {
                 let fits = bytes.len().min(64 - at);
                 block[at..at + fits].copy_from_slice(&bytes[..fits]);
                 let found = caseless_letters(&block);
+                #[cfg(target_arch = "x86_64")]
+                assert_eq!(found, caseless_letters_by_sse2(&block));
                 let is_letter = found >> at & 1 != 0;
                 let expected = if is_letter { ((1u64 << fits) - 1) << at } else { 0 };
                 assert_eq!(found, expected, "{bytes:x?} at {at}");
@@ -369,34 +447,15 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_classify_ascii_agree() {
+    fn all_ways_to_classify_ascii_agree() {
         for shift in 0..=255u8 {
             let block: [u8; 64] = std::array::from_fn(|i| (i as u8).wrapping_mul(5).wrapping_add(shift));
-            let (fast, slow) = (ascii(&block), ascii_one_by_one(&block));
-            assert_eq!(
-                [
-                    fast.upper,
-                    fast.lower,
-                    fast.number,
-                    fast.space,
-                    fast.newline,
-                    fast.blank,
-                    fast.quote,
-                    fast.slash,
-                    fast.wide
-                ],
-                [
-                    slow.upper,
-                    slow.lower,
-                    slow.number,
-                    slow.space,
-                    slow.newline,
-                    slow.blank,
-                    slow.quote,
-                    slow.slash,
-                    slow.wide
-                ]
-            );
+            let right = ascii_one_by_one(&block);
+            assert_eq!(ascii(&block), right);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx512bw") {
+                assert_eq!(unsafe { ascii_by_avx512(&block) }, right);
+            }
         }
     }
 
