@@ -168,7 +168,10 @@ impl Cache {
         if missed > 0 {
             // What all of them need first is on its way from memory before it is needed.
             let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
-            missing[..missed].iter().for_each(|&(i, _)| encoder.prepare(piece(i)));
+            for &(i, _) in &missing[..missed] {
+                prefetch(&pieces.slots[pieces.aside(hashes[i as usize])]);
+                encoder.prepare(piece(i));
+            }
             let mut from = 0;
             for &(i, place) in &missing[..missed] {
                 out.take(&ids[from..place as usize]);
