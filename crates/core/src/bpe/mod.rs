@@ -18,6 +18,7 @@ mod prove;
 mod rules;
 mod trie;
 pub mod units;
+mod windows;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
@@ -30,6 +31,7 @@ pub use prove::Proven;
 use rules::Rules;
 use trie::Trie;
 use units::{UnitRow, Units};
+use windows::Windows;
 
 /// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
 const SHORT: usize = 24;
@@ -51,6 +53,7 @@ pub struct Bpe {
     longest: usize,
     /// Whether the tries of `linear` can hold the entries.
     has_room: bool,
+    windows: OnceLock<Windows>,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
     /// Bytes of medium pieces that were merged for want of the trie.
@@ -133,6 +136,7 @@ impl Bpe {
             rules,
             ignore_merges,
             proof,
+            windows: OnceLock::new(),
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
@@ -185,10 +189,10 @@ impl Bpe {
             return self.encode_units(piece, out);
         }
         let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
-        if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
+        if piece.len() <= SHORT {
             merge::short(bytes, &self.rules, out, |_| {});
-        } else if self.has_one_pass() {
-            self.linear(Direction::Forward).encode(self, piece, out);
+        } else if let Proof::Proved { entries, out_of_order: None } = &self.proof {
+            self.windows.get_or_init(|| Windows::new(self, entries)).encode(self, piece, out);
         } else {
             merge::long(bytes, &self.rules, out, |_| {});
         }
