@@ -70,6 +70,8 @@ pub struct Queue {
     nodes: Vec<Node>,
     /// Where each level starts in `nodes`.
     levels: Vec<usize>,
+    /// The best of the highest node.
+    top: u64,
 }
 
 /// What starts at a byte, or at another unit: a token, its neighbours, and what the one on the right would make of it.
@@ -94,7 +96,7 @@ const START: u32 = u32::MAX;
 
 impl Node {
     #[inline]
-    fn best(&self) -> u64 {
+    fn best(self) -> u64 {
         let [a, b, c, d, e, f, g, h] = self.0;
         a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
     }
@@ -104,7 +106,7 @@ impl Queue {
     /// Starts a piece, which has fewer than 2^32 tokens.
     #[inline]
     pub fn start(&mut self, first: &[Token], rules: &Rules) {
-        let Self { places, nodes, levels } = self;
+        let Self { places, nodes, levels, top } = self;
         places.clear();
         places.extend(first.iter().zip(0u32..).map(|(&token, at)| Place {
             token,
@@ -131,17 +133,18 @@ impl Queue {
             levels.push(start);
             from = start;
         }
+        *top = nodes[from].best();
     }
 
     /// Merges until no rule is left, and tells `merged` the rules in the order in which they are used.
     #[inline]
     pub fn merge(&mut self, rules: &Rules, mut merged: impl FnMut((Token, Token, Rule))) {
         let len = self.places.len();
-        while let Some(best) = self.nodes.last().map(Node::best).filter(|&best| best < NO_RULE) {
-            let at = best as u32 as usize;
+        while self.top < NO_RULE {
+            let (rank, at) = ((self.top >> 32) as u32, self.top as u32 as usize);
             let Place { token, next: right, previous, makes } = self.places[at];
             let Place { token: other, next: after, .. } = self.places[right as usize];
-            merged((token, other, Rule { rank: (best >> 32) as u32, token: makes }));
+            merged((token, other, Rule { rank, token: makes }));
             self.take(at);
             self.take(right as usize);
             self.places[at].token = makes;
@@ -179,12 +182,13 @@ impl Queue {
         for &level in &self.levels {
             let node = &mut self.nodes[level + i / WIDTH];
             if node.0[i % WIDTH] as u32 as usize != at {
-                break;
+                return;
             }
             node.0[i % WIDTH] = better;
             better = node.best();
             i /= WIDTH;
         }
+        self.top = better;
     }
 
     #[inline]
@@ -195,11 +199,12 @@ impl Queue {
         for &level in &self.levels {
             let other = &mut self.nodes[level + i / WIDTH].0[i % WIDTH];
             if *other < key {
-                break;
+                return;
             }
             *other = key;
             i /= WIDTH;
         }
+        self.top = self.top.min(key);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::vocab::Token;
 /// The width of a window in bytes. A larger one has a lower part that is done twice, and slower merges.
 const WINDOW: usize = 512;
 /// The bytes at its end whose tokens are not taken.
-const OPEN: usize = 48;
+const OPEN: usize = 32;
 
 /// What is known of two bytes side by side.
 #[derive(Clone, Copy)]
