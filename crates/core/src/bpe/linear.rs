@@ -42,59 +42,6 @@ impl Linear {
         }
         longest
     }
-
-    /// The longest entry at the start of `bytes`, which must not be empty.
-    #[inline]
-    fn longest(&self, bpe: &Bpe, bytes: &[u8]) -> Token {
-        let (mut node, mut longest) = (self.trie.root(), bpe.byte_tokens[bytes[0] as usize]);
-        for &byte in bytes {
-            let Some((child, entry)) = self.trie.step(node, byte) else { break };
-            if entry != NONE {
-                longest = entry;
-            }
-            node = child;
-        }
-        longest
-    }
-
-    /// Appends the tokens of a piece. For the forward direction.
-    pub fn encode(&self, bpe: &Bpe, piece: &[u8], out: &mut Vec<Token>) {
-        let Proof::Proved { entries, .. } = &bpe.proof else { return };
-        if piece.is_empty() {
-            return;
-        }
-        let first = out.len();
-        // Places from which there is no way on, a bit each; most pieces need no memory of their own for them.
-        let (mut few, mut many) = ([0u64; 8], Vec::new());
-        let dead = if piece.len() < 64 * few.len() {
-            &mut few[..]
-        } else {
-            many.resize(piece.len() / 64 + 1, 0);
-            &mut many[..]
-        };
-        let (mut pos, mut token) = (0, self.longest(bpe, piece));
-        while pos < piece.len() {
-            let end = pos + entries[token as usize].len as usize;
-            let before = if out.len() > first { out.last() } else { None };
-            let is_dead = dead[end / 64] & (1 << (end % 64)) != 0;
-            if !is_dead && before.is_none_or(|&before| bpe.compatible(entries, before, token)) {
-                out.push(token);
-                pos = end;
-                if pos < piece.len() {
-                    token = self.longest(bpe, &piece[pos..]);
-                }
-                continue;
-            }
-            // A shorter entry, or, where there is none, a shorter one for the token before.
-            while self.trie.shorter(token) == NONE {
-                dead[pos / 64] |= 1 << (pos % 64);
-                let Some(last) = (out.len() > first).then(|| out.pop()).flatten() else { return };
-                pos -= entries[last as usize].len as usize;
-                token = last;
-            }
-            token = self.trie.shorter(token);
-        }
-    }
 }
 
 /// Token counts of a piece that grows and shrinks at one end: at its start (forward) or at its end (backward).

@@ -31,14 +31,13 @@ pub use prove::Proven;
 use rules::Rules;
 use trie::Trie;
 use units::{UnitRow, Units};
-use windows::Windows;
+use windows::Pairs;
 
-/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
+/// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
 const SHORT: usize = 24;
-/// … but for those up to this length the trie, which takes tens of milliseconds to build, is not built …
-const MEDIUM: usize = 96;
-/// … before so many bytes of them were merged.
-const WORTH_A_TRIE: usize = 1 << 18;
+/// So many bytes are merged from queues before what is known of all pairs of bytes is put together, which takes a
+/// millisecond or two.
+const WORTH_PAIRS: usize = 1 << 16;
 
 pub struct Bpe {
     pub vocab: Vocab,
@@ -53,10 +52,10 @@ pub struct Bpe {
     longest: usize,
     /// Whether the tries of `linear` can hold the entries.
     has_room: bool,
-    windows: OnceLock<Windows>,
+    pairs: OnceLock<Pairs>,
     forward: OnceLock<Linear>,
     backward: OnceLock<Linear>,
-    /// Bytes of medium pieces that were merged for want of the trie.
+    /// Bytes that were merged without the pairs.
     merged: AtomicUsize,
 }
 
@@ -136,7 +135,7 @@ impl Bpe {
             rules,
             ignore_merges,
             proof,
-            windows: OnceLock::new(),
+            pairs: OnceLock::new(),
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
@@ -188,14 +187,18 @@ impl Bpe {
         if self.units.is_some() {
             return self.encode_units(piece, out);
         }
-        let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
         if piece.len() <= SHORT {
-            merge::short(bytes, &self.rules, out, |_| {});
-        } else if let Proof::Proved { entries, out_of_order: None } = &self.proof {
-            self.windows.get_or_init(|| Windows::new(self, entries)).encode(self, piece, out);
-        } else {
-            merge::long(bytes, &self.rules, out, |_| {});
+            return merge::short(self.start(piece), &self.rules, out, |_| {});
         }
+        match &self.proof {
+            Proof::Proved { entries, out_of_order: None } => windows::encode(self, entries, piece, out),
+            _ => merge::long(self.start(piece), &self.rules, out, |_| {}),
+        }
+    }
+
+    /// What a piece starts as where it starts as its bytes.
+    fn start<'a>(&'a self, piece: &'a [u8]) -> impl ExactSizeIterator<Item = Token> + 'a {
+        piece.iter().map(|&byte| self.byte_tokens[byte as usize])
     }
 
     #[inline(never)]
@@ -203,7 +206,7 @@ impl Bpe {
         let Some(units) = &self.units else { return };
         let mut first = Vec::with_capacity(piece.len());
         units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
-        match first.len() <= MEDIUM {
+        match first.len() <= SHORT {
             true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
             false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
         }
@@ -218,9 +221,12 @@ impl Bpe {
         }
     }
 
-    fn is_worth_a_trie(&self, more: usize) -> bool {
-        self.has_one_pass()
-            && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
+    /// What is known of all pairs of bytes, once so many were merged that it is worth it.
+    fn pairs(&self, entries: &[Made], more: usize) -> Option<&Pairs> {
+        if self.pairs.get().is_none() && self.merged.fetch_add(more, Ordering::Relaxed) < WORTH_PAIRS {
+            return None;
+        }
+        Some(built(&self.pairs, || Pairs::new(&self.vocab, entries)))
     }
 
     /// Whether a piece that is an entry is that entry.
@@ -248,17 +254,12 @@ impl Bpe {
         (self.has_room && self.units.is_none()).then(|| self.linear(direction))
     }
 
-    /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
     fn linear(&self, direction: Direction) -> &Linear {
         let cell = match direction {
             Direction::Forward => &self.forward,
             Direction::Backward => &self.backward,
         };
-        if let Some(built) = cell.get() {
-            return built;
-        }
-        let built = Linear::new(&self.vocab, direction);
-        cell.get_or_init(|| built)
+        built(cell, || Linear::new(&self.vocab, direction))
     }
 
     #[inline]
@@ -318,10 +319,9 @@ impl Bpe {
                 }
             }
         };
-        let short = if self.has_one_pass() { SHORT } else { MEDIUM };
         let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
-            row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
+            row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
             row("long piece", long, why_long),
         ];
         if let Some(units) = &self.units {
@@ -333,6 +333,15 @@ impl Bpe {
         }
         rows
     }
+}
+
+/// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
+fn built<T>(cell: &OnceLock<T>, build: impl FnOnce() -> T) -> &T {
+    if let Some(built) = cell.get() {
+        return built;
+    }
+    let built = build();
+    cell.get_or_init(|| built)
 }
 
 /// Stands for a byte that has no entry, where entries are proved. No rule has it: tokens are below 2^30.

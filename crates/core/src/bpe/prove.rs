@@ -8,7 +8,7 @@
 
 use super::affixes;
 use super::rules::{merges, second_time, Rule, Rules};
-use super::{merge, Made, Priority, Proof, MEDIUM};
+use super::{merge, Made, Priority, Proof, SHORT};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::parallel::both;
@@ -251,7 +251,7 @@ pub fn last_merge(
     out.clear();
     let mut last = None;
     match first.len() {
-        ..=MEDIUM => merge::short(first, rules, out, |merge| last = Some(merge)),
+        ..=SHORT => merge::short(first, rules, out, |merge| last = Some(merge)),
         _ => merge::long(first, rules, out, |merge| last = Some(merge)),
     }
     match (&out[..], last) {

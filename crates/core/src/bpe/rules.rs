@@ -92,7 +92,8 @@ impl Rules {
         const ONES: u64 = 0x0101_0101_0101_0101;
         let first_zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7); // right in its lowest bit
         let (at, tag) = start(left, right, self.shift);
-        let tags = self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAGS>()).map_or(0, |tags| u64::from_le_bytes(*tags));
+        let tags =
+            self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAGS>()).map_or(0, |tags| u64::from_le_bytes(*tags));
         let free = first_zero(tags);
         let found = first_zero(tags ^ (u64::from(tag) * ONES)) & free.wrapping_sub(1) & !free;
         // All ones where a free slot comes before any with this tag; that leads to the last slot, which has no key.
