@@ -212,3 +212,41 @@ impl Queue {
 fn key(rank: u32, at: usize) -> u64 {
     (u64::from(rank) << 32) | at as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rules of all kinds, also such as no vocabulary has, so that many have the same rank.
+    #[test]
+    fn the_queue_does_what_the_scan_does_in_the_same_order() {
+        let mut random = 1u64;
+        let mut below = |n: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((random >> 33) % n as u64) as usize
+        };
+        for _ in 0..3000 {
+            let tokens = 1 + below(12);
+            let mut rules = Rules::with_room(tokens * tokens);
+            for left in 0..tokens as Token {
+                for right in 0..tokens as Token {
+                    if below(2) == 0 {
+                        rules.add(left, right, Rule { rank: below(20) as u32, token: below(tokens) as Token });
+                    }
+                }
+            }
+            let first: Vec<Token> = (0..below(600)).map(|_| below(tokens) as Token).collect();
+            let (mut expected, mut steps) = (Vec::new(), Vec::new());
+            short(first.iter().copied(), &rules, &mut expected, |step| steps.push(step));
+            let (mut found, mut taken) = (Vec::new(), Vec::new());
+            long(first.into_iter(), &rules, &mut found, |step| taken.push(step));
+            assert_eq!(found, expected);
+            assert_eq!(taken, steps);
+            for left in 0..tokens as Token {
+                for right in 0..tokens as Token {
+                    assert_eq!(rules.find(left, right), rules.get(left, right).unwrap_or(Rule::NONE));
+                }
+            }
+        }
+    }
+}

@@ -143,3 +143,127 @@ impl Pairs {
 fn index(first: u8, second: u8) -> usize {
     usize::from(first) << 8 | usize::from(second)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::units::UnitRow;
+    use super::super::{merge, Priority, Proof, WORTH_PAIRS};
+    use super::*;
+
+    /// A fixed sequence that looks random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % n as u64) as usize
+        }
+    }
+
+    /// All bytes and strings of few letters that are made of earlier entries, by ranks.
+    fn vocabulary(dice: &mut Dice) -> (Bpe, Vec<Vec<u8>>) {
+        let mut pieces: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
+        let letters = 1 + dice.below(4);
+        let mut made: Vec<Vec<u8>> = (0..letters).map(|letter| vec![b'a' + letter as u8]).collect();
+        for _ in 0..dice.below(30) {
+            let piece = [0; 2].map(|_| made[dice.below(made.len())].clone()).concat();
+            if piece.len() < 40 && !made.contains(&piece) {
+                made.push(piece.clone());
+                pieces.push(piece);
+            }
+        }
+        (by_ranks(&pieces), made)
+    }
+
+    fn by_ranks(pieces: &[Vec<u8>]) -> Bpe {
+        let mut offsets = vec![0];
+        offsets.extend(pieces.iter().scan(0, |end, piece| {
+            *end += piece.len() as u64;
+            Some(*end)
+        }));
+        let vocab = Vocab::new(pieces.concat(), &offsets, (0..pieces.len() as u32).collect()).unwrap();
+        let bytes = UnitRow { by_characters: false, end_of_word: Vec::new(), unk: None };
+        Bpe::new(vocab, Priority::Rank, false, bytes, None).unwrap()
+    }
+
+    /// Letters, entries glued together, runs, and what repeats.
+    fn text(dice: &mut Dice, made: &[Vec<u8>]) -> Vec<u8> {
+        let mut text = Vec::new();
+        let len = 1 + dice.below(200);
+        let letters = made.iter().filter(|piece| piece.len() == 1).count();
+        let kind = dice.below(4);
+        let unit = [0; 3].map(|_| &made[dice.below(made.len())][..]).concat();
+        while text.len() < len {
+            match kind {
+                0 => text.push(b'a' + dice.below(letters) as u8),
+                1 => text.extend(&made[dice.below(made.len())]),
+                2 => text.extend(std::iter::repeat_n(b'a' + dice.below(letters) as u8, 1 + dice.below(60))),
+                _ => text.extend(&unit),
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn windows_of_any_width_give_what_the_loop_gives() {
+        let mut dice = Dice(1);
+        let mut proved = 0;
+        for round in 0..3000 {
+            let (bpe, made) = vocabulary(&mut dice);
+            let Proof::Proved { entries, out_of_order: None } = &bpe.proof else { continue };
+            proved += 1;
+            if round % 2 == 0 {
+                bpe.pairs(entries, WORTH_PAIRS);
+                assert!(bpe.pairs(entries, 0).is_some());
+            }
+            for _ in 0..5 {
+                let text = text(&mut dice, &made);
+                let (mut expected, mut found) = (vec![7], vec![7]);
+                merge::short(bpe.start(&text), &bpe.rules, &mut expected, |_| {});
+                encode_with(&bpe, entries, &text, &mut found, 1 + dice.below(60), dice.below(20));
+                assert_eq!(found, expected, "{:?} with {made:?}, round {round}", text.escape_ascii().to_string());
+            }
+        }
+        assert!(proved > 1000, "{proved}");
+    }
+
+    #[test]
+    fn what_bytes_start_as_is_what_comes_first_anyway() {
+        let mut dice = Dice(2);
+        let (mut joined, mut of) = (0, 0);
+        for _ in 0..2000 {
+            let (bpe, made) = vocabulary(&mut dice);
+            let Proof::Proved { entries, out_of_order: None } = &bpe.proof else { continue };
+            let pairs = Pairs::new(&bpe.vocab, entries);
+            let text = text(&mut dice, &made);
+            let mut start = Vec::new();
+            pairs.join(&bpe, &text, &mut start);
+            let spelled: Vec<u8> = start.iter().flat_map(|&token| bpe.vocab.piece(token)).copied().collect();
+            assert_eq!(spelled, text);
+            joined += text.len() - start.len();
+            of += text.len();
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            merge::short(bpe.start(&text), &bpe.rules, &mut expected, |_| {});
+            merge::short(start.into_iter(), &bpe.rules, &mut found, |_| {});
+            assert_eq!(found, expected, "{:?} with {made:?}", text.escape_ascii().to_string());
+        }
+        assert!(joined > of / 20, "{joined} of {of}");
+    }
+
+    /// A chain of pairs each of which ranks before the one on its left: the last letters decide how the first merge.
+    #[test]
+    fn bytes_far_behind_can_decide() {
+        let letters: Vec<u8> = (b'A'..=b'z').collect();
+        let mut pieces: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
+        pieces.extend(letters.windows(2).rev().map(<[u8]>::to_vec));
+        let bpe = by_ranks(&pieces);
+        let Proof::Proved { entries, out_of_order: None } = &bpe.proof else { panic!("not proved") };
+        for end in [letters.len() - 1, letters.len()] {
+            let text = letters[..end].repeat(9);
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            merge::short(bpe.start(&text), &bpe.rules, &mut expected, |_| {});
+            encode_with(&bpe, entries, &text, &mut found, 16, 4);
+            assert_eq!(found, expected);
+        }
+    }
+}
