@@ -7,12 +7,12 @@
 //!
 //! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
 //! piece that is an entry needs no merging, and (b) the last merge of each entry is the only rule that can ever make
-//! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded in one pass, linear in their
-//! length ([`linear`]).
+//! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded
+//! window by window ([`windows`]).
 
 mod affixes;
+mod counts;
 pub mod learn;
-mod linear;
 mod merge;
 mod prove;
 mod rules;
@@ -25,10 +25,10 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
-use linear::Linear;
-pub use linear::{Counts, Direction};
+pub use counts::{Counts, Entries};
 pub use prove::Proven;
 use rules::Rules;
+pub use trie::Direction;
 use trie::Trie;
 use units::{UnitRow, Units};
 use windows::Pairs;
@@ -50,11 +50,11 @@ pub struct Bpe {
     ignore_merges: bool,
     proof: Proof,
     longest: usize,
-    /// Whether the tries of `linear` can hold the entries.
+    /// Whether the tries can hold the entries.
     has_room: bool,
     pairs: OnceLock<Pairs>,
-    forward: OnceLock<Linear>,
-    backward: OnceLock<Linear>,
+    forward: OnceLock<Trie>,
+    backward: OnceLock<Trie>,
     /// Bytes that were merged without the pairs.
     merged: AtomicUsize,
 }
@@ -70,7 +70,7 @@ enum Proof {
     Untried,
 }
 
-/// How an entry is made: all that one pass asks about it, side by side.
+/// How an entry is made: all that `compatible` asks about it, side by side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Made {
     /// What its last merge joins.
@@ -234,14 +234,10 @@ impl Bpe {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
     }
 
-    /// Whether one pass over a piece is proved to give its tokens.
-    fn has_one_pass(&self) -> bool {
-        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
-    }
-
     /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.
     pub fn counts(&self, direction: Direction) -> Option<Counts<'_>> {
-        self.has_one_pass().then(|| Counts::new(self, self.linear(direction)))
+        let is_proved = matches!(self.proof, Proof::Proved { out_of_order: None, .. });
+        (is_proved && self.has_room).then(|| Counts::new(self, self.trie_of(direction)))
     }
 
     /// The length of the longest entry.
@@ -250,16 +246,16 @@ impl Bpe {
     }
 
     /// All entries in a trie, if they are not too many, and if nothing but entries of known bytes can be given.
-    pub fn trie(&self, direction: Direction) -> Option<&Linear> {
-        (self.has_room && self.units.is_none()).then(|| self.linear(direction))
+    pub fn trie(&self, direction: Direction) -> Option<Entries<'_>> {
+        (self.has_room && self.units.is_none()).then(|| Entries::new(&self.vocab, self.trie_of(direction)))
     }
 
-    fn linear(&self, direction: Direction) -> &Linear {
+    fn trie_of(&self, direction: Direction) -> &Trie {
         let cell = match direction {
             Direction::Forward => &self.forward,
             Direction::Backward => &self.backward,
         };
-        built(cell, || Linear::new(&self.vocab, direction))
+        built(cell, || Trie::new(&self.vocab, direction))
     }
 
     #[inline]
@@ -297,7 +293,6 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }

@@ -3,7 +3,7 @@
 //! Where it does, any two tokens of an encoding that some rule would have joined must have been joined by the last
 //! merge of the entry they spell, so one rule an entry is enough, and tiktoken's ranks and a merge list mean the same
 //! whenever their rules are the same. Checked against the plain loop in the tests, on vocabularies that pass and on
-//! ones that do not. The one pass over long pieces needs the order as well: it takes the rank of an entry for the
+//! ones that do not. The windows of long pieces need the order as well: they take the rank of an entry for the
 //! time at which it is made.
 
 use super::affixes;

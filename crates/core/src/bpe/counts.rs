@@ -1,44 +1,31 @@
-//! One pass over a piece of any length, where every entry encodes to itself and ranks after its parts.
+//! What all starts, or all ends, of a piece encode to, where every entry encodes to itself and ranks after its parts.
 //!
-//! An encoding is *valid* when encoding its bytes gives it back; every stretch of a valid encoding is valid, and two
-//! neighbours decide alone whether they may stand side by side (`Bpe::compatible`). So an encoding can be found
-//! without merging:
-//!
-//! * `encode` takes the longest entry that is compatible with the token before it and, where none is, goes back. A
-//!   place from which there is no way on is never tried again, so it is linear.
-//! * `Counts` goes from the end to the start: each suffix of a text has exactly one first token, the one that either
-//!   is the whole suffix or is compatible with the first token of what it leaves. The same from start to end gives
-//!   the last token of each prefix.
-//!
-//! After H. van Antwerpen and A. Neubeck, "So many tokens, so little time" (GitHub, 2024).
+//! What may stand side by side in an encoding, two neighbours decide alone (`windows`). So each suffix of a text has
+//! exactly one first token: the one that either is the whole suffix or is compatible with the first token of what it
+//! leaves. `Counts` goes from the end to the start; the same from start to end gives the last token of each prefix.
 
-use super::trie::{Trie, NONE};
+use super::trie::{Direction, Trie};
 use super::{Bpe, Proof};
 use crate::vocab::{Token, Vocab};
 
-pub use super::trie::Direction;
-
-/// The entries in a trie, spelled forwards or backwards.
-pub struct Linear {
-    direction: Direction,
-    trie: Trie,
+/// The entries, spelled forwards or backwards.
+pub struct Entries<'a> {
+    vocab: &'a Vocab,
+    trie: &'a Trie,
 }
 
-impl Linear {
-    pub fn new(vocab: &Vocab, direction: Direction) -> Self {
-        Self { direction, trie: Trie::new(vocab, direction) }
+impl<'a> Entries<'a> {
+    pub fn new(vocab: &'a Vocab, trie: &'a Trie) -> Self {
+        Self { vocab, trie }
     }
 
     /// The length of the longest entry at the start (backward: the end) of `bytes`, which must not be empty.
     pub fn longest_len(&self, bytes: &[u8]) -> usize {
-        let (mut node, mut longest) = (self.trie.root(), 1);
-        for size in 1..=bytes.len() {
-            let byte = if self.direction == Direction::Forward { bytes[size - 1] } else { bytes[bytes.len() - size] };
-            let Some((child, entry)) = self.trie.step(node, byte) else { break };
-            if entry != NONE {
-                longest = size;
-            }
-            node = child;
+        let mut longest = 1;
+        let found = |len, _| longest = len;
+        match self.trie.direction() {
+            Direction::Forward => self.trie.walk(self.vocab, bytes.iter().copied(), found),
+            Direction::Backward => self.trie.walk(self.vocab, bytes.iter().rev().copied(), found),
         }
         longest
     }
@@ -47,7 +34,7 @@ impl Linear {
 /// Token counts of a piece that grows and shrinks at one end: at its start (forward) or at its end (backward).
 pub struct Counts<'a> {
     bpe: &'a Bpe,
-    linear: &'a Linear,
+    trie: &'a Trie,
     /// The bytes in the order in which they were added.
     bytes: Vec<u8>,
     /// For each length the token at the growing end, and the number of tokens.
@@ -56,8 +43,8 @@ pub struct Counts<'a> {
 }
 
 impl<'a> Counts<'a> {
-    pub fn new(bpe: &'a Bpe, linear: &'a Linear) -> Self {
-        Self { bpe, linear, bytes: Vec::new(), last: Vec::new(), candidates: Vec::new() }
+    pub fn new(bpe: &'a Bpe, trie: &'a Trie) -> Self {
+        Self { bpe, trie, bytes: Vec::new(), last: Vec::new(), candidates: Vec::new() }
     }
 
     /// How many bytes there are.
@@ -70,19 +57,13 @@ impl<'a> Counts<'a> {
         self.bytes.push(byte);
         let len = self.bytes.len();
         self.candidates.clear();
-        let mut node = self.linear.trie.root();
-        for size in 1..=len {
-            let Some((child, entry)) = self.linear.trie.step(node, self.bytes[len - size]) else { break };
-            if entry != NONE {
-                self.candidates.push((size, entry));
-            }
-            node = child;
-        }
+        let (bytes, candidates) = (self.bytes.iter().rev().copied(), &mut self.candidates);
+        self.trie.walk(&self.bpe.vocab, bytes, |size, entry| candidates.push((size, entry)));
         // Exactly one candidate fits; the longest is the likeliest.
         let fits = |&&(size, token): &&(usize, Token)| {
             size == len || {
                 let beside = self.last[len - size - 1].0;
-                match self.linear.direction {
+                match self.trie.direction() {
                     Direction::Forward => self.bpe.compatible(entries, token, beside),
                     Direction::Backward => self.bpe.compatible(entries, beside, token),
                 }
