@@ -30,7 +30,7 @@ pub struct Trie {
     /// All others by their first two bytes, and where those of each two bytes end.
     order: Vec<Token>,
     ends: Vec<u32>,
-    parts: Vec<OnceLock<Part>>,
+    parts: Vec<OnceLock<Box<Part>>>,
 }
 
 /// The entries that share two bytes.
@@ -40,15 +40,14 @@ struct Part {
     words: Vec<u32>,
     /// The entry that ends at a node, or NONE.
     entries: Vec<Token>,
-    /// The entry of just these bytes, or NONE.
+    /// The entry of just these bytes, or NONE, and where the children of their node are.
     whole: Token,
+    root: u32,
 }
 
 pub const NONE: Token = Token::MAX;
 
 const TAKEN: u32 = 1 << 8;
-/// Where the children of the first node are.
-const ROOT: u32 = 0;
 /// A base has 23 bits; so many bytes of entries cannot need more, with holes and all.
 const MAX_BYTES: usize = 1 << 22;
 const NO_CHILDREN: u32 = (1 << 23) - 1;
@@ -104,7 +103,7 @@ impl Trie {
         if part.whole != NONE {
             found(2, part.whole);
         }
-        let mut base = ROOT;
+        let mut base = part.root;
         for (byte, len) in bytes.zip(3..) {
             let at = (base ^ u32::from(byte)) as usize;
             let Some(&word) = part.words.get(at).filter(|&&word| word & 0x1ff == TAKEN | u32::from(byte)) else {
@@ -123,8 +122,8 @@ impl Trie {
         if range.is_empty() {
             return None;
         }
-        let cell = &self.parts[part];
-        Some(built(cell, || Builder::new(vocab, self.direction).build(self.order[range].to_vec())))
+        let build = || Box::new(Builder::new(vocab, self.direction).build(self.order[range].to_vec()));
+        Some(&**built(&self.parts[part], build))
     }
 }
 
@@ -190,10 +189,13 @@ impl<'v> Builder<'v> {
             if bytes.is_empty() {
                 continue;
             }
-            let base = if at.is_none() { ROOT as usize } else { self.find_base(&bytes) };
+            // The bytes that go on a character are then the first 64 places.
+            let base = if at.is_none() { usize::from(bytes[0].0 & 0xc0) } else { self.find_base(&bytes) };
             self.bases.set(base);
             if let Some(at) = at {
                 self.part.words[at] = self.part.words[at] & 0x1ff | (base as u32) << 9;
+            } else {
+                self.part.root = base as u32;
             }
             for &(byte, count) in &bytes {
                 let child = base ^ byte as usize;
@@ -215,9 +217,10 @@ impl<'v> Builder<'v> {
     /// A base not in use from which all of these bytes lead to free places.
     fn find_base(&mut self, bytes: &[(u8, usize)]) -> usize {
         let (first, rest) = (bytes[0].0 as usize, &bytes[1..]);
-        let from = &mut self.from[rest.len()];
-        *from = self.taken.next_clear(*from);
-        let (mut at, mut tried) = (*from, 0);
+        // Where fewer children hardly find room, more do not either.
+        let from = self.from[..=rest.len()].iter().copied().max().unwrap_or(0);
+        let (mut at, mut tried) = (self.taken.next_clear(from), 0);
+        self.from[rest.len()] = at;
         loop {
             let base = at ^ first;
             if !self.bases.get(base) && rest.iter().all(|&(byte, _)| !self.taken.get(base ^ byte as usize)) {
@@ -227,7 +230,7 @@ impl<'v> Builder<'v> {
             at = self.taken.next_clear(at + 1);
         }
         if tried > 16 {
-            *from = at;
+            self.from[rest.len()] = at;
         }
         at ^ first
     }
@@ -294,16 +297,22 @@ mod tests {
             };
             let spelled: std::collections::HashMap<Vec<u8>, Token> =
                 pieces.iter().enumerate().map(|(token, piece)| (spell(piece), token as Token)).collect();
-            for piece in spelled.keys() {
-                for byte in (0..=255).step_by(17) {
-                    let longer = [&piece[..], &[byte]].concat();
-                    let expected: Vec<(usize, Token)> =
-                        (1..=longer.len()).filter_map(|len| Some((len, *spelled.get(&longer[..len])?))).collect();
-                    let mut found = Vec::new();
-                    trie.walk(&vocab, longer.into_iter(), |len, token| found.push((len, token)));
-                    assert_eq!(found, expected);
+            let check = || {
+                for piece in spelled.keys() {
+                    for byte in (0..=255).step_by(17) {
+                        let longer = [&piece[..], &[byte]].concat();
+                        let expected: Vec<(usize, Token)> =
+                            (1..=longer.len()).filter_map(|len| Some((len, *spelled.get(&longer[..len])?))).collect();
+                        let mut found = Vec::new();
+                        trie.walk(&vocab, longer.into_iter(), |len, token| found.push((len, token)));
+                        assert_eq!(found, expected);
+                    }
                 }
-            }
+            };
+            // Several threads come to parts that are not there yet.
+            std::thread::scope(|scope| {
+                (0..4).for_each(|_| drop(scope.spawn(check)));
+            });
         }
     }
 }
