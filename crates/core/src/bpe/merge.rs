@@ -1,13 +1,8 @@
 //! The merge loop, which is what BPE means: the pair with the lowest rank merges, the leftmost of equals, until no
 //! pair has a rule. Twice: by scanning, for short pieces; from a queue, for long ones.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::rules::{Rule, Rules};
 use crate::vocab::Token;
-
-const NONE: Rule = Rule { rank: u32::MAX, token: 0 };
 
 /// Appends the tokens of a piece, given what it starts as, and tells `merged` the rules in the order in which they are
 /// used. Quadratic.
@@ -20,7 +15,7 @@ pub fn short(
 ) {
     let start = out.len();
     out.extend(first);
-    let rule_of = |left: Token, right: Token| rules.get(left, right).unwrap_or(NONE);
+    let rule_of = |left: Token, right: Token| rules.get(left, right).unwrap_or(Rule::NONE);
     // candidates[i] is the rule for the tokens i and i + 1.
     let mut candidates: Vec<Rule> = out[start..].windows(2).map(|pair| rule_of(pair[0], pair[1])).collect();
     loop {
@@ -49,47 +44,209 @@ pub fn short(
     }
 }
 
-/// The same for a piece of any length, in O(n log n): candidates wait in a queue, and one whose tokens have merged
-/// otherwise meanwhile is passed over.
+/// The same for a piece of any length, in O(n log n).
 pub fn long(
     first: impl Iterator<Item = Token>,
     rules: &Rules,
     out: &mut Vec<Token>,
-    mut merged: impl FnMut((Token, Token, Rule)),
+    merged: impl FnMut((Token, Token, Rule)),
 ) {
-    const GONE: Token = Token::MAX;
-    let mut tokens: Vec<Token> = first.collect();
-    let len = tokens.len();
-    // Neighbours of the tokens, by the position at which they start; `len` stands for "no more".
-    let mut next: Vec<usize> = (1..=len).collect();
-    let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
-    let mut queue: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
-    let push = |queue: &mut BinaryHeap<_>, tokens: &[Token], at: usize, right: usize| {
-        if let Some(rule) = rules.get(tokens[at], tokens[right]) {
-            queue.push(Reverse((rule.rank, at)));
-        }
-    };
-    for at in 1..len {
-        push(&mut queue, &tokens, at - 1, at);
+    let first: Vec<Token> = first.collect();
+    if u32::try_from(first.len()).is_err() {
+        return short(first.into_iter(), rules, out, merged); // places have 32 bits
     }
-    while let Some(Reverse((rank, at))) = queue.pop() {
-        let right = next[at];
-        if tokens[at] == GONE || right == len {
-            continue;
+    let mut queue = Queue::default();
+    queue.start(&first, rules);
+    queue.merge(rules, merged);
+    out.extend(queue.tokens());
+}
+
+/// A piece that is being merged. Its merges wait in a tree of eight children a node, each as good as the best below it;
+/// the best of all stands at the top.
+#[derive(Default)]
+pub struct Queue {
+    places: Vec<Place>,
+    /// Rank and place of the merge at each place, or of the best of eight nodes below; nodes of a level side by side.
+    nodes: Vec<Node>,
+    /// Where each level starts in `nodes`.
+    levels: Vec<usize>,
+    /// The best of the highest node.
+    top: u64,
+}
+
+/// What starts at a byte, or at another unit: a token, its neighbours, and what the one on the right would make of it.
+#[derive(Clone, Copy)]
+struct Place {
+    token: Token,
+    next: u32,
+    previous: u32,
+    makes: Token,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Node([u64; WIDTH]);
+
+const WIDTH: usize = 8;
+/// No merge; nor is any key from that of `Rule::NONE` on.
+const IDLE: u64 = u64::MAX;
+const NO_RULE: u64 = (Rule::NONE.rank as u64) << 32;
+/// The place before the first.
+const START: u32 = u32::MAX;
+
+impl Node {
+    #[inline]
+    fn best(self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+}
+
+impl Queue {
+    /// Starts a piece, which has fewer than 2^32 tokens.
+    #[inline]
+    pub fn start(&mut self, first: &[Token], rules: &Rules) {
+        let Self { places, nodes, levels, top } = self;
+        places.clear();
+        places.extend(first.iter().zip(0u32..).map(|(&token, at)| Place {
+            token,
+            next: at + 1,
+            previous: at.wrapping_sub(1),
+            makes: 0,
+        }));
+        nodes.clear();
+        levels.clear();
+        levels.push(0);
+        nodes.resize(first.len().div_ceil(WIDTH).max(1), Node([IDLE; WIDTH]));
+        for (at, pair) in first.windows(2).enumerate() {
+            let rule = rules.find(pair[0], pair[1]);
+            places[at].makes = rule.token;
+            nodes[at / WIDTH].0[at % WIDTH] = key(rule.rank, at);
         }
-        let Some(rule) = rules.get(tokens[at], tokens[right]).filter(|rule| rule.rank == rank) else { continue };
-        merged((tokens[at], tokens[right], rule));
-        tokens[at] = rule.token;
-        tokens[right] = GONE;
-        let after = next[right];
-        next[at] = after;
-        if after < len {
-            previous[after] = at;
-            push(&mut queue, &tokens, at, after);
+        let mut from = 0;
+        while nodes.len() - from > 1 {
+            let (start, below) = (nodes.len(), nodes.len() - from);
+            nodes.resize(start + below.div_ceil(WIDTH), Node([IDLE; WIDTH]));
+            for i in 0..below {
+                nodes[start + i / WIDTH].0[i % WIDTH] = nodes[from + i].best();
+            }
+            levels.push(start);
+            from = start;
         }
-        if at > 0 {
-            push(&mut queue, &tokens, previous[at], at);
+        *top = nodes[from].best();
+    }
+
+    /// Merges until no rule is left, and tells `merged` the rules in the order in which they are used.
+    #[inline]
+    pub fn merge(&mut self, rules: &Rules, mut merged: impl FnMut((Token, Token, Rule))) {
+        let len = self.places.len();
+        while self.top < NO_RULE {
+            let (rank, at) = ((self.top >> 32) as u32, self.top as u32 as usize);
+            let Place { token, next: right, previous, makes } = self.places[at];
+            let Place { token: other, next: after, .. } = self.places[right as usize];
+            merged((token, other, Rule { rank, token: makes }));
+            self.take(at);
+            self.take(right as usize);
+            self.places[at].token = makes;
+            self.places[at].next = after;
+            if previous != START {
+                let previous = previous as usize;
+                self.take(previous);
+                if let Some(rule) = rules.get(self.places[previous].token, makes) {
+                    self.put(previous, rule);
+                }
+            }
+            if (after as usize) < len {
+                self.places[after as usize].previous = at as u32;
+                if let Some(rule) = rules.get(makes, self.places[after as usize].token) {
+                    self.put(at, rule);
+                }
+            }
         }
     }
-    out.extend(tokens.into_iter().filter(|&token| token != GONE));
+
+    /// The tokens that there are now.
+    pub fn tokens(&self) -> impl Iterator<Item = Token> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let place = self.places.get(at)?;
+            at = place.next as usize;
+            Some(place.token)
+        })
+    }
+
+    #[inline]
+    fn take(&mut self, at: usize) {
+        let mut i = at;
+        let mut better = IDLE;
+        for &level in &self.levels {
+            let node = &mut self.nodes[level + i / WIDTH];
+            if node.0[i % WIDTH] as u32 as usize != at {
+                return;
+            }
+            node.0[i % WIDTH] = better;
+            better = node.best();
+            i /= WIDTH;
+        }
+        self.top = better;
+    }
+
+    #[inline]
+    fn put(&mut self, at: usize, rule: Rule) {
+        self.places[at].makes = rule.token;
+        let key = key(rule.rank, at);
+        let mut i = at;
+        for &level in &self.levels {
+            let other = &mut self.nodes[level + i / WIDTH].0[i % WIDTH];
+            if *other < key {
+                return;
+            }
+            *other = key;
+            i /= WIDTH;
+        }
+        self.top = self.top.min(key);
+    }
+}
+
+#[inline]
+fn key(rank: u32, at: usize) -> u64 {
+    (u64::from(rank) << 32) | at as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rules of all kinds, also such as no vocabulary has, so that many have the same rank.
+    #[test]
+    fn the_queue_does_what_the_scan_does_in_the_same_order() {
+        let mut random = 1u64;
+        let mut below = |n: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((random >> 33) % n as u64) as usize
+        };
+        for _ in 0..3000 {
+            let tokens = 1 + below(12);
+            let mut rules = Rules::with_room(tokens * tokens);
+            for left in 0..tokens as Token {
+                for right in 0..tokens as Token {
+                    if below(2) == 0 {
+                        rules.add(left, right, Rule { rank: below(20) as u32, token: below(tokens) as Token });
+                    }
+                }
+            }
+            let first: Vec<Token> = (0..below(600)).map(|_| below(tokens) as Token).collect();
+            let (mut expected, mut steps) = (Vec::new(), Vec::new());
+            short(first.iter().copied(), &rules, &mut expected, |step| steps.push(step));
+            let (mut found, mut taken) = (Vec::new(), Vec::new());
+            long(first.into_iter(), &rules, &mut found, |step| taken.push(step));
+            assert_eq!(found, expected);
+            assert_eq!(taken, steps);
+            for left in 0..tokens as Token {
+                for right in 0..tokens as Token {
+                    assert_eq!(rules.find(left, right), rules.get(left, right).unwrap_or(Rule::NONE));
+                }
+            }
+        }
+    }
 }

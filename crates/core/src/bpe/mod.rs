@@ -7,38 +7,39 @@
 //!
 //! [`prove`] runs the loop on every entry when a vocabulary is compiled. If each entry encodes to itself, then (a) a
 //! piece that is an entry needs no merging, and (b) the last merge of each entry is the only rule that can ever make
-//! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded in one pass, linear in their
-//! length ([`linear`]).
+//! it. If, too, each entry ranks after its parts, then (c) long pieces can be encoded
+//! window by window ([`windows`]).
 
 mod affixes;
+mod counts;
 pub mod learn;
-mod linear;
 mod merge;
 mod prove;
 mod rules;
 pub mod seams;
 mod trie;
 pub mod units;
+mod windows;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
-use linear::Linear;
-pub use linear::{Counts, Direction};
+pub use counts::{Counts, Entries};
 pub use prove::Proven;
 use rules::Rules;
 use seams::Seams;
+pub use trie::Direction;
 use trie::Trie;
 use units::{UnitRow, Units};
+use windows::Pairs;
 
-/// Pieces up to this length are merged pair by pair even where the one pass is proved; longer ones are not …
+/// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
 const SHORT: usize = 24;
-/// … but for those up to this length the trie, which takes tens of milliseconds to build, is not built …
-const MEDIUM: usize = 96;
-/// … before so many bytes of them were merged.
-const WORTH_A_TRIE: usize = 1 << 18;
+/// So many bytes are merged from queues before what is known of all pairs of bytes is put together, which takes a
+/// millisecond or two.
+const WORTH_PAIRS: usize = 1 << 16;
 
 pub struct Bpe {
     pub vocab: Vocab,
@@ -51,11 +52,12 @@ pub struct Bpe {
     ignore_merges: bool,
     proof: Proof,
     longest: usize,
-    /// Whether the tries of `linear` can hold the entries.
+    /// Whether the tries can hold the entries.
     has_room: bool,
-    forward: OnceLock<Linear>,
-    backward: OnceLock<Linear>,
-    /// Bytes of medium pieces that were merged for want of the trie.
+    pairs: OnceLock<Pairs>,
+    forward: OnceLock<Trie>,
+    backward: OnceLock<Trie>,
+    /// Bytes that were merged without the pairs.
     merged: AtomicUsize,
     seams: OnceLock<Seams>,
 }
@@ -71,7 +73,7 @@ enum Proof {
     Untried,
 }
 
-/// How an entry is made: all that one pass asks about it, side by side.
+/// How an entry is made: all that `compatible` asks about it, side by side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Made {
     /// What its last merge joins.
@@ -136,6 +138,7 @@ impl Bpe {
             rules,
             ignore_merges,
             proof,
+            pairs: OnceLock::new(),
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
@@ -196,14 +199,18 @@ impl Bpe {
         if self.units.is_some() {
             return self.encode_units(piece, out);
         }
-        let bytes = piece.iter().map(|&byte| self.byte_tokens[byte as usize]);
-        if piece.len() <= SHORT || (piece.len() <= MEDIUM && !self.is_worth_a_trie(piece.len())) {
-            merge::short(bytes, &self.rules, out, |_| {});
-        } else if self.has_one_pass() {
-            self.linear(Direction::Forward).encode(self, piece, out);
-        } else {
-            merge::long(bytes, &self.rules, out, |_| {});
+        if piece.len() <= SHORT {
+            return merge::short(self.start(piece), &self.rules, out, |_| {});
         }
+        match &self.proof {
+            Proof::Proved { entries, out_of_order: None } => windows::encode(self, entries, piece, out),
+            _ => merge::long(self.start(piece), &self.rules, out, |_| {}),
+        }
+    }
+
+    /// What a piece starts as where it starts as its bytes.
+    fn start<'a>(&'a self, piece: &'a [u8]) -> impl ExactSizeIterator<Item = Token> + 'a {
+        piece.iter().map(|&byte| self.byte_tokens[byte as usize])
     }
 
     #[inline(never)]
@@ -211,7 +218,7 @@ impl Bpe {
         let Some(units) = &self.units else { return };
         let mut first = Vec::with_capacity(piece.len());
         units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first);
-        match first.len() <= MEDIUM {
+        match first.len() <= SHORT {
             true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
             false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
         }
@@ -226,9 +233,12 @@ impl Bpe {
         }
     }
 
-    fn is_worth_a_trie(&self, more: usize) -> bool {
-        self.has_one_pass()
-            && (self.forward.get().is_some() || self.merged.fetch_add(more, Ordering::Relaxed) > WORTH_A_TRIE)
+    /// What is known of all pairs of bytes, once so many were merged that it is worth it.
+    fn pairs(&self, entries: &[Made], more: usize) -> Option<&Pairs> {
+        if self.pairs.get().is_none() && self.merged.fetch_add(more, Ordering::Relaxed) < WORTH_PAIRS {
+            return None;
+        }
+        Some(built(&self.pairs, || Pairs::new(&self.vocab, entries)))
     }
 
     /// Whether a piece that is an entry is that entry.
@@ -236,20 +246,16 @@ impl Bpe {
         self.ignore_merges || matches!(self.proof, Proof::Proved { .. })
     }
 
-    /// Whether one pass over a piece is proved to give its tokens.
-    fn has_one_pass(&self) -> bool {
-        self.has_room && matches!(self.proof, Proof::Proved { out_of_order: None, .. })
-    }
-
     /// Where pieces can be cut in parts: not where one that is an entry is that entry, whatever its merges say.
     pub fn seams(&self) -> Option<&Seams> {
         let is_by_merges = !self.ignore_merges || matches!(self.proof, Proof::Proved { .. });
-        (self.units.is_none() && is_by_merges).then(|| self.seams.get_or_init(|| Seams::new(&self.vocab)))
+        (self.units.is_none() && is_by_merges).then(|| built(&self.seams, || Seams::new(&self.vocab)))
     }
 
     /// Token counts of a piece that grows at one end, where that is proved to be what encoding gives.
     pub fn counts(&self, direction: Direction) -> Option<Counts<'_>> {
-        self.has_one_pass().then(|| Counts::new(self, self.linear(direction)))
+        let is_proved = matches!(self.proof, Proof::Proved { out_of_order: None, .. });
+        (is_proved && self.has_room).then(|| Counts::new(self, self.trie_of(direction)))
     }
 
     /// The length of the longest entry.
@@ -258,21 +264,16 @@ impl Bpe {
     }
 
     /// All entries in a trie, if they are not too many, and if nothing but entries of known bytes can be given.
-    pub fn trie(&self, direction: Direction) -> Option<&Linear> {
-        (self.has_room && self.units.is_none()).then(|| self.linear(direction))
+    pub fn trie(&self, direction: Direction) -> Option<Entries<'_>> {
+        (self.has_room && self.units.is_none()).then(|| Entries::new(&self.vocab, self.trie_of(direction)))
     }
 
-    /// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
-    fn linear(&self, direction: Direction) -> &Linear {
+    fn trie_of(&self, direction: Direction) -> &Trie {
         let cell = match direction {
             Direction::Forward => &self.forward,
             Direction::Backward => &self.backward,
         };
-        if let Some(built) = cell.get() {
-            return built;
-        }
-        let built = Linear::new(&self.vocab, direction);
-        cell.get_or_init(|| built)
+        built(cell, || Trie::new(&self.vocab, direction))
     }
 
     #[inline]
@@ -310,7 +311,6 @@ impl Bpe {
             Proof::Proved { out_of_order, .. } => {
                 let why = format!("each of the {} entries encodes to itself", self.vocab.len());
                 match out_of_order {
-                    None if !self.has_room => ("looked up", why, from_a_queue, "the vocabulary is too large".into()),
                     None => ("looked up", why.clone(), "one pass over its bytes", why + " and ranks after its parts"),
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
@@ -332,10 +332,9 @@ impl Bpe {
                 }
             }
         };
-        let short = if self.has_one_pass() { SHORT } else { MEDIUM };
         let mut rows = vec![
             row("piece that is an entry", whole, why_whole),
-            row("short piece", "merged pair by pair", format!("at most {short} bytes: a scan is fastest")),
+            row("short piece", "merged pair by pair", format!("at most {SHORT} bytes: a scan is fastest")),
             row("long piece", long, why_long),
         ];
         if let Some(units) = &self.units {
@@ -347,6 +346,15 @@ impl Bpe {
         }
         rows
     }
+}
+
+/// Built when first needed, outside the lock: a process forked meanwhile must not wait for a thread it lacks.
+fn built<T>(cell: &OnceLock<T>, build: impl FnOnce() -> T) -> &T {
+    if let Some(built) = cell.get() {
+        return built;
+    }
+    let built = build();
+    cell.get_or_init(|| built)
 }
 
 /// Stands for a byte that has no entry, where entries are proved. No rule has it: tokens are below 2^30.

@@ -3,12 +3,12 @@
 //! Where it does, any two tokens of an encoding that some rule would have joined must have been joined by the last
 //! merge of the entry they spell, so one rule an entry is enough, and tiktoken's ranks and a merge list mean the same
 //! whenever their rules are the same. Checked against the plain loop in the tests, on vocabularies that pass and on
-//! ones that do not. The one pass over long pieces needs the order as well: it takes the rank of an entry for the
+//! ones that do not. The windows of long pieces need the order as well: they take the rank of an entry for the
 //! time at which it is made.
 
 use super::affixes;
 use super::rules::{merges, second_time, Rule, Rules};
-use super::{merge, Made, Priority, Proof, MEDIUM};
+use super::{merge, Made, Priority, Proof, SHORT};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::parallel::both;
@@ -251,7 +251,7 @@ pub fn last_merge(
     out.clear();
     let mut last = None;
     match first.len() {
-        ..=MEDIUM => merge::short(first, rules, out, |merge| last = Some(merge)),
+        ..=SHORT => merge::short(first, rules, out, |merge| last = Some(merge)),
         _ => merge::long(first, rules, out, |merge| last = Some(merge)),
     }
     match (&out[..], last) {

@@ -13,14 +13,25 @@ pub struct Rule {
     pub token: Token,
 }
 
+impl Rule {
+    /// Stands for no rule: none is later.
+    pub const NONE: Self = Self { rank: u32::MAX, token: 0 };
+}
+
 /// Rules by their pair, in open addressing. Most pairs have no rule, and that is nearly always seen in the tags alone,
 /// which fit into a near cache where the slots do not.
 pub struct Rules {
-    /// A byte of each slot's hash, or 0 where it is free.
+    /// A byte of each slot's hash, or 0 where it is free; then the first ones again, so that eight can be read anywhere.
     tags: Vec<u8>,
+    /// One more than there is room for, which is no rule.
     slots: Vec<(u64, Rule)>,
     shift: u32,
 }
+
+/// So many tags are looked at together.
+const TAGS: usize = 8;
+/// No pair has this key.
+const NO_KEY: u64 = u64::MAX;
 
 #[inline]
 fn key(left: Token, right: Token) -> u64 {
@@ -31,17 +42,21 @@ impl Rules {
     /// Without rules yet, and with room for so many.
     pub fn with_room(rules: usize) -> Self {
         let bits = (rules * 2).next_power_of_two().max(16).trailing_zeros();
-        let slots = vec![(0, Rule { rank: 0, token: 0 }); 1 << bits];
-        Self { tags: vec![0; slots.len()], slots, shift: 64 - bits }
+        let slots = vec![(NO_KEY, Rule::NONE); (1 << bits) + 1];
+        Self { tags: vec![0; (1 << bits) + TAGS], slots, shift: 64 - bits }
     }
 
     /// Adds the rule of a pair that has none. There must be room for it.
     pub fn add(&mut self, left: Token, right: Token, rule: Rule) {
-        let (mut at, tag) = start(key(left, right), self.shift);
+        let (mut at, tag) = start(left, right, self.shift);
+        let room = self.slots.len() - 1;
         while self.tags[at] != 0 {
-            at = (at + 1) & (self.tags.len() - 1);
+            at = (at + 1) & (room - 1);
         }
         self.tags[at] = tag;
+        if at < TAGS {
+            self.tags[room + at] = tag;
+        }
         self.slots[at] = (key(left, right), rule);
     }
 
@@ -54,7 +69,7 @@ impl Rules {
     #[inline]
     pub fn get(&self, left: Token, right: Token) -> Option<Rule> {
         let key = key(left, right);
-        let (mut at, tag) = start(key, self.shift);
+        let (mut at, tag) = start(left, right, self.shift);
         loop {
             let found = self.tags[at];
             if found == 0 {
@@ -66,7 +81,30 @@ impl Rules {
                     return Some(rule);
                 }
             }
-            at = (at + 1) & (self.tags.len() - 1);
+            at = (at + 1) & (self.slots.len() - 2);
+        }
+    }
+
+    /// The same with `Rule::NONE` for no rule, and without a branch on whether there is one: where that is as good as
+    /// random, a wrong guess of the processor costs more than all the rest.
+    #[inline]
+    pub fn find(&self, left: Token, right: Token) -> Rule {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        let first_zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7); // right in its lowest bit
+        let (at, tag) = start(left, right, self.shift);
+        let tags =
+            self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAGS>()).map_or(0, |tags| u64::from_le_bytes(*tags));
+        let free = first_zero(tags);
+        let found = first_zero(tags ^ (u64::from(tag) * ONES)) & free.wrapping_sub(1) & !free;
+        // All ones where a free slot comes before any with this tag; that leads to the last slot, which has no key.
+        let none = u64::from((found == 0) & (free != 0)).wrapping_neg();
+        let last = self.slots.len() - 1;
+        let slot = (((at + found.trailing_zeros() as usize / 8) & (last - 1)) | none as usize).min(last);
+        let (other, rule) = self.slots[slot];
+        if other == key(left, right) | none {
+            rule
+        } else {
+            self.get(left, right).unwrap_or(Rule::NONE)
         }
     }
 
@@ -141,7 +179,8 @@ pub fn second_time(vocab: &Vocab, left: Token, right: Token, rank: u32) -> Error
 
 /// The slot at which a search starts, and the tag.
 #[inline]
-fn start(key: u64, shift: u32) -> (usize, u8) {
+fn start(left: Token, right: Token, shift: u32) -> (usize, u8) {
+    let key = key(left, right);
     let mixed = (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     ((mixed >> shift) as usize, (mixed >> (shift - 8)) as u8 | 1)
