@@ -59,6 +59,9 @@ struct Batch {
     ids: [u32; BATCH * FEW],
     /// Which pieces are not known, and how many ids those before each have.
     missing: [(u32, u32); BATCH],
+    /// Ids of these, and where those of each are.
+    new: Vec<u32>,
+    places: [(usize, usize); BATCH],
 }
 
 struct Pieces {
@@ -91,6 +94,8 @@ impl Default for Cache {
                 hashes: [0; BATCH],
                 ids: [0; BATCH * FEW],
                 missing: [(0, 0); BATCH],
+                new: Vec::new(),
+                places: [(0, 0); BATCH],
             }),
         }
     }
@@ -132,7 +137,7 @@ impl Cache {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
         let Self { pieces, batch } = self;
-        let Batch { keys, hashes, ids, missing } = &mut **batch;
+        let Batch { keys, hashes, ids, missing, .. } = &mut **batch;
         let mut long = 0u64;
         for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
             if end - start <= SHORT {
@@ -166,21 +171,57 @@ impl Cache {
             }
         }
         if missed > 0 {
-            // What all of them need first is on its way from memory before it is needed.
-            let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
-            for &(i, _) in &missing[..missed] {
-                prefetch(&pieces.slots[pieces.aside(hashes[i as usize])]);
-                encoder.prepare(piece(i));
-            }
-            let mut from = 0;
-            for &(i, place) in &missing[..missed] {
-                out.take(&ids[from..place as usize]);
-                from = place as usize;
-                out.add(|out| pieces.miss(piece(i), hashes[i as usize], out, encoder));
-            }
-            return out.take(&ids[from..len]);
+            return self.encode_missing(text, bounds, (missed, len), out, encoder);
         }
         out.take(&ids[..len]);
+    }
+
+    /// The rest of `encode`: so many pieces are missing, and so many ids are known of the others.
+    #[inline(never)]
+    fn encode_missing(
+        &mut self,
+        text: &[u8],
+        bounds: &[(usize, usize)],
+        (missed, len): (usize, usize),
+        out: &mut impl Output,
+        encoder: &impl Encoder,
+    ) {
+        let Self { pieces, batch } = self;
+        let Batch { hashes, ids, missing, new, places, .. } = &mut **batch;
+        let missing = &missing[..missed];
+        let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
+        // What all of them need first is on its way from memory before it is needed.
+        for &(i, _) in missing {
+            prefetch(&pieces.slots[pieces.aside(hashes[i as usize])]);
+            encoder.prepare(piece(i));
+        }
+        new.clear();
+        let (mut unknown, mut which, mut count) = ([&[][..]; BATCH], [0; BATCH], 0);
+        for (number, &(i, _)) in missing.iter().enumerate().filter(|&(_, &(i, _))| piece(i).len() <= LONG) {
+            let from = new.len();
+            if pieces.find_elsewhere(piece(i), hashes[i as usize], new) {
+                places[number] = (from, new.len());
+            } else {
+                (unknown[count], which[count]) = (piece(i), number);
+                count += 1;
+            }
+        }
+        let mut found = [(0, 0); BATCH];
+        encoder.encode_all(&unknown[..count], new, &mut found[..count]);
+        for ((&number, &(from, to)), piece) in which[..count].iter().zip(&found).zip(unknown) {
+            pieces.learn(piece, hashes[missing[number].0 as usize], &new[from..to]);
+            places[number] = (from, to);
+        }
+        let mut done = 0;
+        for (&(i, before), &(from, to)) in missing.iter().zip(&*places) {
+            out.take(&ids[done..before as usize]);
+            done = before as usize;
+            match piece(i) {
+                piece if piece.len() > LONG => out.add(|out| encoder.encode(piece, out)),
+                _ => out.take(&new[from..to]),
+            }
+        }
+        out.take(&ids[done..len]);
     }
 
     /// Bytes that it takes.
@@ -206,39 +247,35 @@ impl Pieces {
         self.long_bucket(hash).0.iter().find(|slot| slot.hash == hash)
     }
 
-    #[inline(never)]
-    fn miss(&mut self, piece: &[u8], hash: u64, out: &mut Vec<u32>, encoder: &impl Encoder) {
-        let from = out.len();
-        if piece.len() > LONG {
-            return encoder.encode(piece, out);
-        }
-        if let Some(slot) = self.long_slot(hash).filter(|slot| slot.len as usize == piece.len()) {
-            let known = &self.arena[slot.at as usize..];
-            let (bytes, ids) = known[..piece.len() + 4 * slot.ids as usize].split_at(piece.len());
-            if bytes == piece {
-                out.extend(ids.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])));
-                return;
-            }
-        }
-        let key = if piece.len() <= SHORT { key_of(piece, 0, piece.len()) } else { 0 };
-        if key != 0 {
-            // It may have been added since it was looked for.
-            let added = self.bucket(hash).0.into_iter().find(|slot| slot.key == key);
-            if let Some(slot) = added.or_else(|| self.take_aside(key, hash)) {
+    /// Appends the ids of a piece that is not where `encode` looks first, if they are known.
+    fn find_elsewhere(&mut self, piece: &[u8], hash: u64, out: &mut Vec<u32>) -> bool {
+        if piece.len() <= SHORT {
+            if let Some(slot) = self.take_aside(key_of(piece, 0, piece.len()), hash) {
                 let [first, rest @ ..] = slot.ids;
                 out.push(first & ID);
                 out.extend_from_slice(&rest[..slot.len() - 1]);
-                return;
+                return true;
             }
         }
-        encoder.encode(piece, out);
-        let ids = &out[from..];
+        let Some(slot) = self.long_slot(hash).filter(|slot| slot.len as usize == piece.len()) else { return false };
+        let known = &self.arena[slot.at as usize..];
+        let (bytes, ids) = known[..piece.len() + 4 * slot.ids as usize].split_at(piece.len());
+        if bytes == piece {
+            out.extend(ids.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])));
+        }
+        bytes == piece
+    }
+
+    /// Adds a piece, if it has not been added since it was looked for.
+    fn learn(&mut self, piece: &[u8], hash: u64, ids: &[u32]) {
         if piece.len() <= SHORT && (1..=FEW).contains(&ids.len()) && ids.iter().all(|&id| id <= ID) {
-            let mut slot = Slot { key, ids: [0; FEW] };
+            let mut slot = Slot { key: key_of(piece, 0, piece.len()), ids: [0; FEW] };
             slot.ids[..ids.len()].copy_from_slice(ids);
             slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
-            self.add(slot);
-        } else {
+            if self.bucket(hash).0.iter().all(|other| other.key != slot.key) {
+                self.add(slot);
+            }
+        } else if self.long_slot(hash).is_none() {
             self.add_long(hash, piece, ids);
         }
     }
@@ -313,6 +350,8 @@ pub trait Encoder {
     fn prepare(&self, piece: &[u8]);
     /// Appends the ids of a piece.
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>);
+    /// Appends the ids of some pieces, in any order, and says where those of each are.
+    fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]);
 }
 
 /// What becomes of the ids.
@@ -392,6 +431,14 @@ mod tests {
 
     impl Encoder for Spelled {
         fn prepare(&self, _: &[u8]) {}
+
+        fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+            for (piece, place) in pieces.iter().zip(places).rev() {
+                let from = out.len();
+                self.encode(piece, out);
+                *place = (from, out.len());
+            }
+        }
 
         fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
             let id = |chunk: &[u8]| chunk.iter().fold(chunk.len() as u32, |id, &byte| id << 8 | u32::from(byte));

@@ -170,6 +170,12 @@ impl Engine {
         Ok(())
     }
 
+    fn to_ids(&self, tokens: &mut [Token]) {
+        if !self.plain_ids {
+            tokens.iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
+        }
+    }
+
     /// A cache that no other thread uses. After a fork the lock may be held by a thread that is no more.
     fn cache(&self) -> Cache {
         self.caches.try_lock().ok().and_then(|mut caches| caches.pop()).unwrap_or_default()
@@ -288,9 +294,13 @@ impl Encoder for Engine {
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
         let from = out.len();
         self.bpe.encode(piece, out);
-        if !self.plain_ids {
-            out[from..].iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
-        }
+        self.to_ids(&mut out[from..]);
+    }
+
+    fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+        let from = out.len();
+        self.bpe.encode_all(pieces, out, places);
+        self.to_ids(&mut out[from..]);
     }
 }
 

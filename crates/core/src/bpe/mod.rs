@@ -12,6 +12,7 @@
 
 mod affixes;
 mod counts;
+mod lanes;
 pub mod learn;
 mod merge;
 mod prove;
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+use crate::pipeline::BATCH;
 use crate::vocab::{show, Token, Vocab};
 pub use counts::{Counts, Entries};
 pub use prove::Proven;
@@ -36,7 +38,7 @@ use units::{UnitRow, Units};
 use windows::Pairs;
 
 /// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
-const SHORT: usize = 24;
+const SHORT: usize = lanes::SHORT;
 /// So many bytes are merged from queues before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;
@@ -193,6 +195,39 @@ impl Bpe {
             }
         }
         self.encode_parts(piece, out);
+    }
+
+    /// Appends the tokens of some pieces, in any order, and says where those of each are.
+    pub fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<Token>, places: &mut [(usize, usize)]) {
+        let mut short = [0; BATCH];
+        let (mut len, mut bytes) = (0, 0);
+        for (i, (piece, place)) in pieces.iter().zip(&mut *places).enumerate() {
+            let from = out.len();
+            match self.vocab.find(piece).filter(|_| self.takes_whole()) {
+                Some(token) => out.push(token),
+                None if self.units.is_none() && piece.len() <= SHORT && len < BATCH => {
+                    short[len] = i;
+                    len += 1;
+                    bytes += piece.len();
+                }
+                None => self.encode_parts(piece, out),
+            }
+            *place = (from, out.len());
+        }
+        let pairs = match &self.proof {
+            Proof::Proved { entries, .. } => self.pairs(entries, bytes),
+            _ => None,
+        };
+        let rule_of = |first: u8, second: u8| match pairs {
+            Some(pairs) => pairs.rule(first, second),
+            None => self.rules.find(self.byte_tokens[first as usize], self.byte_tokens[second as usize]),
+        };
+        let short = short[..len].iter().map(|&i| (i, pieces[i]));
+        lanes::merge(short, &self.byte_tokens, rule_of, &self.rules, |i, tokens| {
+            let from = out.len();
+            out.extend(tokens);
+            places[i] = (from, out.len());
+        });
     }
 
     fn encode_parts(&self, piece: &[u8], out: &mut Vec<Token>) {

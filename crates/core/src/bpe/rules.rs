@@ -2,6 +2,7 @@
 
 use super::prove::lengths;
 use super::Made;
+use crate::cache::prefetch;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::vocab::{show, Token, Vocab};
@@ -83,6 +84,14 @@ impl Rules {
             }
             at = (at + 1) & (self.slots.len() - 2);
         }
+    }
+
+    /// A hint that the rule of a pair will be looked for soon.
+    #[inline]
+    pub fn prepare(&self, left: Token, right: Token) {
+        let (at, _) = start(left, right, self.shift);
+        prefetch(&self.tags[at]);
+        prefetch(&self.slots[at]);
     }
 
     /// The same with `Rule::NONE` for no rule, and without a branch on whether there is one: where that is as good as

@@ -120,6 +120,12 @@ impl Pairs {
         Self(pairs)
     }
 
+    /// The rule that joins two bytes.
+    #[inline]
+    pub fn rule(&self, first: u8, second: u8) -> Rule {
+        self.0[index(first, second)].rule
+    }
+
     /// What bytes start as, with those joined that surely are.
     fn join(&self, bpe: &Bpe, bytes: &[u8], out: &mut Vec<Token>) {
         let pair = |at: usize| bytes.get(at..at + 2).map_or(NO_PAIR, |two| self.0[index(two[0], two[1])]);
