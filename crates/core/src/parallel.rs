@@ -85,6 +85,7 @@ pub fn as_they_come<W: Send, J: Send, R: Default + Send>(
         let mut result = R::default();
         loop {
             match queue.next(few) {
+                Next::More if stop() => queue.end(true),
                 Next::More => match more() {
                     Ok(jobs) if jobs.is_empty() => queue.end(false),
                     Ok(jobs) => queue.add(jobs),
