@@ -443,6 +443,8 @@ calls = {
     "encode": lambda: tok.encode_to_numpy(b"the quick brown fox " * 30_000_000),
     "batch": lambda: tok.count_batch([b"the quick brown fox " * 3_000_000] * 16, threads=2),
     "small texts": lambda: tok.count_batch([b"the quick brown fox " * 10] * 3_000_000, threads=1),
+    "waves": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 9_000, threads=1),
+    "waves for two": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 9_000, threads=2),
     "train": lambda: subword.train(files=[__import__("sysconfig").get_paths()["stdlib"]], vocab_size=300_000),
 }
 threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -454,7 +456,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("call", ["encode", "batch", "small texts", "train"])
+@pytest.mark.parametrize("call", ["encode", "batch", "small texts", "waves", "waves for two", "train"])
 def test_ctrl_c_is_answered(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", CTRL_C, call], capture_output=True, text=True, timeout=120)
     assert done.stdout == "stopped\n", done.stderr

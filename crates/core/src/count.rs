@@ -82,7 +82,7 @@ impl PieceCounter {
             total += text.len() as u64;
         }
         let sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
-        let jobs = share_out(&sizes, threads, |_, _| None);
+        let jobs = share_out(&sizes, threads);
         let threads = threads.clamp(1, jobs.len().max(1));
         self.tables.resize_with(self.tables.len().max(threads), Table::default);
         let (pipeline, policy) = (&self.pipeline, &self.cut_at_extras);

@@ -1,7 +1,7 @@
 //! A compiled tokenizer: the stages, the model, the extra tokens, the template. Immutable, and safe to share.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::bpe::seams::LEAD;
 use crate::bpe::Bpe;
@@ -176,13 +176,22 @@ impl Engine {
         }
     }
 
-    /// A cache that no other thread uses. After a fork the lock may be held by a thread that is no more.
+    /// A cache that no other thread uses.
     fn cache(&self) -> Cache {
-        self.caches.try_lock().ok().and_then(|mut caches| caches.pop()).unwrap_or_default()
+        self.free_caches().and_then(|mut caches| caches.pop()).unwrap_or_default()
+    }
+
+    /// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
+    /// what was learned. After a fork the lock may be held by a thread that is no more.
+    fn free_caches(&self) -> Option<MutexGuard<'_, Vec<Cache>>> {
+        (0..1000).find_map(|_| {
+            std::hint::spin_loop();
+            self.caches.try_lock().ok()
+        })
     }
 
     fn keep(&self, cache: Cache) {
-        if let Ok(mut caches) = self.caches.try_lock() {
+        if let Some(mut caches) = self.free_caches() {
             if caches.iter().map(Cache::size).sum::<usize>() + cache.size() <= KEPT {
                 caches.push(cache);
             }

@@ -1,17 +1,15 @@
 //! Work on many texts at once, shared out by bytes. Threads live only as long as the call, so that a process forked
 //! between calls misses none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::Stop;
 
-/// Does so many `jobs`, one worker a thread; the calling thread is the first of them, and asks `stop`. `work` adds to
-/// an empty result. `take` gets the results in the order of the jobs, as early as it can, and leaves them empty. Of
-/// several errors the one of the first job is returned.
+/// Does so many `jobs`, as `as_they_come` does.
 pub fn in_parallel<W: Send, R: Default + Send>(
     jobs: usize,
     mut workers: Vec<W>,
@@ -20,37 +18,63 @@ pub fn in_parallel<W: Send, R: Default + Send>(
     take: impl FnMut(&mut R) + Send,
 ) -> Result<()> {
     workers.truncate(jobs);
+    let mut all = Some((0..jobs).collect());
+    as_they_come(|| Ok(all.take().unwrap_or_default()), workers, stop, work, take)
+}
+
+/// Does the jobs that `more` gives, a few at a time and at last none; one worker a thread. The calling thread is the
+/// first of them: only there `stop` is asked and `more` called, before the jobs run out. `work` adds to an empty
+/// result. `take` gets the results in the order of the jobs, as early as it can, and leaves them empty. Of several
+/// errors the one of the first job is returned.
+pub fn as_they_come<W: Send, J: Send, R: Default + Send>(
+    mut more: impl FnMut() -> Result<Vec<J>>,
+    mut workers: Vec<W>,
+    stop: Stop<'_>,
+    work: impl Fn(&mut W, J, &mut R, Stop<'_>) -> Result<()> + Sync,
+    take: impl FnMut(&mut R) + Send,
+) -> Result<()> {
     let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
-    let (next, running) = (AtomicUsize::new(0), AtomicUsize::new(others.len()));
-    let stopped = AtomicBool::new(false);
-    let turn = Mutex::new(Turn { next: 0, waiting: BTreeMap::new(), take, failed: None });
-    let do_jobs = |worker: &mut W, stop: Stop<'_>| {
-        let mut result = R::default();
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            if job >= jobs {
-                return;
+    let few = 2 * others.len() + 1;
+    let queue = Queue::default();
+    let (running, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let turn = Mutex::new(Turn { next: 0, waiting: BTreeMap::new(), spare: Vec::new(), take, failed: None });
+    let fail = |number: usize, error: Error| {
+        if let Ok(mut turn) = turn.lock() {
+            turn.fail(number, error);
+        }
+    };
+    let do_job = |worker: &mut W, (number, job): (usize, J), result: &mut R, stop: Stop<'_>| {
+        let done = if stop() { Err(Error::interrupted()) } else { work(worker, job, result, stop) };
+        match (done, turn.lock()) {
+            (Ok(()), Ok(mut turn)) => turn.deliver(number, result),
+            (Err(error), turn) => {
+                drop(turn);
+                queue.end(true); // those before this one are done or in hand
+                fail(number, error);
             }
-            let done = if stop() { Err(Error::interrupted()) } else { work(worker, job, &mut result, stop) };
-            if done.is_err() {
-                next.store(jobs, Ordering::Relaxed);
-            }
-            if let Ok(mut turn) = turn.lock() {
-                turn.deliver(job, done, &mut result);
-            }
+            _ => queue.end(true),
         }
     };
     let caller = std::thread::current();
     std::thread::scope(|scope| {
+        let _end = OnDrop(|| queue.end(true)); // a panic must not leave the others waiting for jobs
         for worker in others {
-            let (running, stopped, caller, do_jobs) = (&running, &stopped, &caller, &do_jobs);
-            scope.spawn(move || {
+            let (queue, running, stopped, caller, do_job) = (&queue, &running, &stopped, &caller, &do_job);
+            running.fetch_add(1, Ordering::Relaxed);
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _last = OnDrop(|| {
                     running.fetch_sub(1, Ordering::Release);
                     caller.unpark();
                 });
-                do_jobs(worker, &|| stopped.load(Ordering::Relaxed));
+                let mut result = R::default();
+                while let Some(job) = queue.wait() {
+                    do_job(worker, job, &mut result, &|| stopped.load(Ordering::Relaxed));
+                }
             });
+            if spawned.is_err() {
+                running.fetch_sub(1, Ordering::Relaxed); // the system gives no more threads
+                break;
+            }
         }
         let stop = || {
             if stop() {
@@ -58,7 +82,22 @@ pub fn in_parallel<W: Send, R: Default + Send>(
             }
             stopped.load(Ordering::Relaxed)
         };
-        do_jobs(own, &stop);
+        let mut result = R::default();
+        loop {
+            match queue.next(few) {
+                Next::More if stop() => queue.end(true),
+                Next::More => match more() {
+                    Ok(jobs) if jobs.is_empty() => queue.end(false),
+                    Ok(jobs) => queue.add(jobs),
+                    Err(error) => {
+                        queue.end(false);
+                        fail(queue.added(), error);
+                    }
+                },
+                Next::Job(job) => do_job(own, job, &mut result, &stop),
+                Next::End => break,
+            }
+        }
         while running.load(Ordering::Acquire) > 0 {
             std::thread::park_timeout(Duration::from_millis(20));
             stop();
@@ -71,28 +110,109 @@ pub fn in_parallel<W: Send, R: Default + Send>(
     turn.failed.map_or(Ok(()), |(_, error)| Err(error))
 }
 
+/// The jobs that nobody has taken yet, each with its number.
+struct Queue<J> {
+    state: Mutex<Waiting<J>>,
+    changed: Condvar,
+}
+
+enum Next<J> {
+    More,
+    Job(J),
+    End,
+}
+
+struct Waiting<J> {
+    jobs: VecDeque<(usize, J)>,
+    added: usize,
+    /// No more will come.
+    ended: bool,
+}
+
+impl<J> Default for Queue<J> {
+    fn default() -> Self {
+        let state = Waiting { jobs: VecDeque::new(), added: 0, ended: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+}
+
+impl<J> Queue<J> {
+    /// Nothing that can panic runs under this lock.
+    fn lock(&self) -> MutexGuard<'_, Waiting<J>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, jobs: Vec<J>) {
+        let mut state = self.lock();
+        let number = state.added;
+        state.added += jobs.len();
+        state.jobs.extend((number..).zip(jobs));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn added(&self) -> usize {
+        self.lock().added
+    }
+
+    fn end(&self, at_once: bool) {
+        let mut state = self.lock();
+        state.ended = true;
+        let left = if at_once { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
+        drop(state);
+        drop(left);
+        self.changed.notify_all();
+    }
+
+    /// What the thread does next that brings the jobs, of which never less than `few` are to wait.
+    fn next(&self, few: usize) -> Next<(usize, J)> {
+        let mut state = self.lock();
+        if !state.ended && state.jobs.len() < few {
+            return Next::More;
+        }
+        state.jobs.pop_front().map_or(Next::End, Next::Job)
+    }
+
+    /// The next job, when there is one; None if there will be none.
+    fn wait(&self) -> Option<(usize, J)> {
+        let mut state = self.lock();
+        loop {
+            match state.jobs.pop_front() {
+                None if !state.ended => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                job => return job,
+            }
+        }
+    }
+}
+
 /// Brings results into the order of their jobs.
 struct Turn<R, T> {
     next: usize,
     waiting: BTreeMap<usize, R>,
+    /// What results were brought in, to be filled again.
+    spare: Vec<R>,
     take: T,
     failed: Option<(usize, Error)>,
 }
 
 impl<R: Default, T: FnMut(&mut R)> Turn<R, T> {
-    fn deliver(&mut self, job: usize, done: Result<()>, result: &mut R) {
-        if let Err(error) = done {
-            if self.failed.as_ref().is_none_or(|&(first, _)| job < first) {
-                self.failed = Some((job, error));
-            }
-        } else if job != self.next {
-            self.waiting.insert(job, std::mem::take(result));
+    fn fail(&mut self, job: usize, error: Error) {
+        if self.failed.as_ref().is_none_or(|&(first, _)| job < first) {
+            self.failed = Some((job, error));
+        }
+    }
+
+    fn deliver(&mut self, job: usize, result: &mut R) {
+        if job != self.next {
+            let empty = self.spare.pop().unwrap_or_default();
+            self.waiting.insert(job, std::mem::replace(result, empty));
         } else {
             (self.take)(result);
             self.next += 1;
             while let Some(mut result) = self.waiting.remove(&self.next) {
                 (self.take)(&mut result);
                 self.next += 1;
+                self.spare.push(result);
             }
         }
     }
@@ -145,22 +265,26 @@ pub const JOB: std::ops::RangeInclusive<usize> = 16 << 10..=128 << 10;
 /// How many jobs a thread gets, if they are not too small or too large.
 const JOBS: usize = 8;
 
-/// Shares texts of these sizes out to `threads`; everything is one job for one thread. Long texts are cut, too: where
-/// `cut` says, at or behind the byte that it is asked for.
-pub fn share_out(sizes: &[usize], threads: usize, cut: impl Fn(usize, usize) -> Option<usize>) -> Vec<Job> {
-    if threads < 2 {
-        return jobs_of(sizes, usize::MAX, |_, _| None);
-    }
+/// Shares texts of these sizes out to `threads`; everything is one job for one thread.
+pub fn share_out(sizes: &[usize], threads: usize) -> Vec<Job> {
     let total = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(work_on(*size)));
-    jobs_of(sizes, (total / (threads * JOBS)).clamp(*JOB.start(), *JOB.end()), cut)
+    jobs_of(sizes, job_size(total, threads), |_, _| None)
+}
+
+/// How large the jobs are into which so many bytes are shared out to `threads`.
+pub fn job_size(total: usize, threads: usize) -> usize {
+    if threads < 2 {
+        return usize::MAX;
+    }
+    (total / threads.saturating_mul(JOBS)).clamp(*JOB.start(), *JOB.end())
 }
 
 /// An empty text is some work, too.
-fn work_on(size: usize) -> usize {
+pub fn work_on(size: usize) -> usize {
     size.saturating_add(64)
 }
 
-/// Jobs of about `target` bytes.
+/// Jobs of about `target` bytes. Long texts are cut, too: where `cut` says, at or behind the byte that it is asked for.
 pub fn jobs_of(sizes: &[usize], target: usize, cut: impl Fn(usize, usize) -> Option<usize>) -> Vec<Job> {
     let (mut jobs, mut start, mut room) = (Vec::new(), (0, 0), target);
     for (text, &size) in sizes.iter().enumerate() {
@@ -224,9 +348,10 @@ mod tests {
         assert_eq!(jobs_of(&[1000], 100, |_, at| Some(at)).len(), 10);
         assert_eq!(jobs_of(&[1000], 100, |_, at| (at >= 500).then_some(at)).len(), 6);
         assert_eq!(jobs_of(&[100; 64], 1000, |_, at| Some(at)).len(), 10);
-        assert_eq!(share_out(&[1 << 20; 4], 1, |_, at| Some(at)).len(), 1);
-        assert_eq!(share_out(&[1 << 20], 2, |_, at| Some(at)).len(), 16);
-        assert_eq!(share_out(&[1000], 2, |_, at| Some(at)).len(), 1);
+        assert_eq!(share_out(&[1 << 20; 4], 1).len(), 1);
+        assert_eq!(share_out(&[1 << 14; 64], 2).len(), 16);
+        assert_eq!(jobs_of(&[1 << 20], job_size(1 << 20, 2), |_, at| Some(at)).len(), 16);
+        assert_eq!(share_out(&[1000], 2).len(), 1);
     }
 
     #[test]
@@ -257,5 +382,55 @@ mod tests {
         // With one worker: of several, another can fail before the calling thread asks.
         let stopped = in_parallel(100, vec![()], &|| true, |(), _, (), _| Ok(()), |()| ()).unwrap_err();
         assert_eq!(stopped.kind, Kind::Interrupted);
+    }
+
+    #[test]
+    fn jobs_are_asked_for_before_they_run_out_and_not_long_before() {
+        for workers in 1..5 {
+            let (mut given, taken) = (0, AtomicUsize::new(0));
+            let more = || {
+                let waiting = given - taken.load(Ordering::Relaxed);
+                assert!(waiting < 4 * workers + 4, "{waiting} jobs wait for {workers} workers");
+                let jobs: Vec<usize> = (given..given + 3).filter(|&job| job < 100).collect();
+                given += jobs.len();
+                Ok(jobs)
+            };
+            let work = |(): &mut (), job: usize, out: &mut Vec<usize>, _: Stop<'_>| {
+                taken.fetch_add(1, Ordering::Relaxed);
+                out.push(job);
+                Ok(())
+            };
+            let mut all = Vec::new();
+            as_they_come(more, vec![(); workers], &|| false, work, |out| all.append(out)).unwrap();
+            assert_eq!(all, (0..100).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_of_more_ends_the_work_after_what_was_given() {
+        for workers in 1..5 {
+            let mut given = 0..3;
+            let more = || given.next().map_or(Err(Error::value("no more")), |job| Ok(vec![job]));
+            let work = |(): &mut (), job: usize, _: &mut (), _: Stop<'_>| match job {
+                2 if workers % 2 == 0 => Err(Error::value("2")),
+                _ => Ok(()),
+            };
+            let error = as_they_come(more, vec![(); workers], &|| false, work, |()| ()).unwrap_err();
+            assert_eq!(error.message, if workers % 2 == 0 { "2" } else { "no more" });
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_work() {
+        for workers in 1..5 {
+            let mut jobs = (0..100).map(|job| vec![job]);
+            let more = || Ok(jobs.next().unwrap_or_default());
+            let work = |(): &mut (), job: usize, _: &mut (), _: Stop<'_>| {
+                assert_ne!(job, 30);
+                Ok(())
+            };
+            let work = || as_they_come(more, vec![(); workers], &|| false, work, |()| ());
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
+        }
     }
 }

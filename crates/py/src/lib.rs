@@ -25,9 +25,10 @@ use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
 use subword_core::parallel::both;
+use subword_core::pipeline::Stop;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
-use text::{ids_of, str_of, Text, Texts};
+use text::{ids_of, str_of, Rows, Text, Texts};
 
 /// A row of `extra`: id, content, kind, single_word, lstrip, rstrip, normalized.
 type ExtraRow = (u32, String, String, bool, bool, bool, bool);
@@ -293,8 +294,7 @@ impl Engine {
         add_special_tokens: bool,
         threads: usize,
     ) -> PyResult<Vec<usize>> {
-        let bytes = texts.bytes();
-        interruptible(py, |stop| self.engine.count_batch(&bytes, &policy.0, add_special_tokens, threads, stop))
+        over(py, &texts, |rows, stop| self.engine.count_batch(rows, &policy.0, add_special_tokens, threads, stop))
     }
 
     fn encode_with_spans<'py>(
@@ -425,10 +425,19 @@ impl Engine {
         special: bool,
         threads: usize,
     ) -> PyResult<(Vec<u32>, Vec<usize>)> {
-        let bytes = texts.bytes();
-        let total = bytes.iter().fold(0, |sum: usize, text| sum.saturating_add(text.len() + 64));
-        run(py, total, |stop| self.engine.encode_batch(&bytes, &policy.0, special, threads, stop))
+        over(py, texts, |rows, stop| self.engine.encode_batch(rows, &policy.0, special, threads, stop))
     }
+}
+
+/// Runs `work` on the texts of a batch.
+fn over<T: Send>(
+    py: Python<'_>,
+    texts: &Texts<'_>,
+    work: impl FnOnce(&Rows<'_>, Stop<'_>) -> core::Result<T> + Send,
+) -> PyResult<T> {
+    let rows = texts.rows(py);
+    let result = run(py, core::batch::work_in(&rows), |stop| work(&rows, stop));
+    rows.failed().map_or(result, Err)
 }
 
 /// Ids as an array. A few are copied: that is quicker than to keep what holds them.
@@ -459,7 +468,7 @@ impl PieceCounter {
 
     fn feed(&mut self, py: Python<'_>, texts: &Bound<'_, PyAny>, threads: usize) -> PyResult<()> {
         let fed = self.0.texts;
-        let texts = Texts::read(texts, |number| format!("text {}: ", fed + number))?;
+        let texts = Texts::read(texts, |number| format!("text {}: ", fed + number))?.made(py)?;
         let bytes = texts.bytes();
         let counter = &mut self.0;
         interruptible(py, |stop| counter.feed(&bytes, threads, stop))

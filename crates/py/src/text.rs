@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::sync::Mutex;
 
 use numpy::{Element, PyArray1, PyArrayMethods, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 
 use crate::errors::raise;
@@ -22,61 +25,54 @@ pub struct Text<'py> {
     pairs: Vec<usize>,
 }
 
+/// A `str` of so many characters may take twice the memory. Python keeps the UTF-8 that it makes of one that is not
+/// ASCII as long as that lives, which is the quickest way, but nothing to do to many or long ones.
+const SHORT: usize = 1024;
+
 enum Content<'py> {
-    Str(Bound<'py, PyString>),
+    /// Of which Python has the UTF-8 itself: all ASCII, or short.
+    Kept(Bound<'py, PyString>),
     Bytes(Bound<'py, PyBytes>),
-    Repaired(String),
+    Made(Vec<u8>),
+}
+
+impl Content<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Kept(text) => text.to_str().map_or(&[], str::as_bytes),
+            Self::Bytes(bytes) => bytes.as_bytes(),
+            Self::Made(bytes) => bytes,
+        }
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Text<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Self::read(&object, &String::new)
+        match object.cast::<PyString>() {
+            Ok(text) => Self::of_str(&text),
+            Err(_) => Ok(Self { content: content_of(&object, &String::new)?, pairs: Vec::new() }),
+        }
     }
 }
 
 impl<'py> Text<'py> {
-    /// `place` says in errors which of several texts this is.
-    fn read(object: &Bound<'py, PyAny>, place: &dyn Fn() -> String) -> PyResult<Self> {
-        if let Ok(text) = object.cast::<PyString>() {
-            if text.to_str().is_ok() {
-                return Ok(Self { content: Content::Str(text.to_owned()), pairs: Vec::new() });
-            }
-            let encoded = text.call_method1("encode", ("utf-32-le", "surrogatepass"))?;
-            return Ok(Self::repaired(encoded.cast::<PyBytes>()?.as_bytes()));
+    fn of_str(text: &Bound<'py, PyString>) -> PyResult<Self> {
+        let is_kept = match chars_of(text) <= SHORT {
+            true => text.to_str().is_ok(),
+            false => is_ascii(text),
+        };
+        if is_kept {
+            return Ok(Self { content: Content::Kept(text.clone()), pairs: Vec::new() });
         }
-        if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(Self { content: Content::Bytes(bytes.to_owned()), pairs: Vec::new() });
-        }
-        Ok(Self { content: Content::Bytes(copy_of(object, place)?), pairs: Vec::new() })
-    }
-
-    /// From code points, surrogates among them.
-    fn repaired(utf32: &[u8]) -> Self {
-        let mut points = utf32.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).peekable();
-        let (mut text, mut pairs, mut index) = (String::new(), Vec::new(), 0);
-        while let Some(point) = points.next() {
-            let low = points.peek().copied().filter(|low| (0xdc00..0xe000).contains(low));
-            let paired = low.filter(|_| (0xd800..0xdc00).contains(&point));
-            if let Some(low) = paired {
-                points.next();
-                pairs.push(index);
-                text.extend(char::from_u32(0x1_0000 + ((point - 0xd800) << 10) + (low - 0xdc00)));
-            } else {
-                text.push(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
-            index += 1;
-        }
-        Self { content: Content::Repaired(text), pairs }
+        let mut maker = Utf8::default();
+        maker.add(text)?;
+        Ok(Self { content: Content::Made(maker.bytes), pairs: maker.pairs })
     }
 
     pub fn bytes(&self) -> &[u8] {
-        match &self.content {
-            Content::Str(text) => text.to_str().map_or(&[], str::as_bytes),
-            Content::Bytes(bytes) => bytes.as_bytes(),
-            Content::Repaired(text) => text.as_bytes(),
-        }
+        self.content.bytes()
     }
 
     /// The index in Python's characters of the character with index `at`.
@@ -92,6 +88,133 @@ impl<'py> Text<'py> {
         let chars = char_spans(self.bytes(), spans);
         chars.into_iter().map(|(start, end)| (self.char_index(start), self.char_index(end))).collect()
     }
+}
+
+/// Makes UTF-8 of what is not ASCII.
+#[derive(Default)]
+struct Utf8 {
+    bytes: Vec<u8>,
+    /// Where the last text had surrogate pairs.
+    pairs: Vec<usize>,
+    points: Vec<u32>,
+}
+
+/// So many characters of a text are looked at together.
+const PIECE: usize = 1 << 14;
+
+impl Utf8 {
+    fn add(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
+        let len = chars_of(text);
+        self.pairs.clear();
+        self.bytes.reserve(len);
+        let mut at = 0;
+        while at < len {
+            let end = len.min(at + PIECE);
+            let py = text.py();
+            if self.points.len() < end - at {
+                self.points.resize(end - at, 0);
+            }
+            let points = &mut self.points[..end - at];
+            // SAFETY: the GIL is held, `text` is a `str`, and `at..end` lies in it, so that the part is a new `str` of
+            // as many characters as there is room for in `points`; or null with an exception set.
+            unsafe {
+                let part = match len <= PIECE {
+                    true => text.clone().into_any(),
+                    false => {
+                        let part = ffi::PyUnicode_Substring(text.as_ptr(), at as isize, end as isize);
+                        Bound::from_owned_ptr_or_err(py, part)?
+                    }
+                };
+                if ffi::PyUnicode_AsUCS4(part.as_ptr(), points.as_mut_ptr(), points.len() as isize, 0).is_null() {
+                    return Err(PyErr::fetch(py));
+                }
+            }
+            // A pair stays together.
+            let apart = end < len && points.last().is_some_and(is_high);
+            let done = if apart { points.len() - 1 } else { points.len() };
+            add_points(&points[..done], at, &mut self.bytes, &mut self.pairs);
+            at += done;
+        }
+        // The characters that pairs spell are counted.
+        self.pairs.iter_mut().enumerate().for_each(|(before, pair)| *pair -= before);
+        Ok(())
+    }
+}
+
+fn is_high(point: &u32) -> bool {
+    (0xd800..0xdc00).contains(point)
+}
+
+/// Appends the UTF-8 of some points of a text, of which the first has the index `first`, and the indices of pairs.
+fn add_points(points: &[u32], first: usize, out: &mut Vec<u8>, pairs: &mut Vec<usize>) {
+    const ROW: usize = 16;
+    let mut at = 0;
+    while at < points.len() {
+        let is_ascii = |row: &&[u32]| row.iter().fold(0, |all, point| all | point) < 0x80;
+        let rows = points[at..].chunks_exact(ROW).take_while(is_ascii).count();
+        out.extend(points[at..at + rows * ROW].iter().map(|&point| point as u8));
+        at += rows * ROW;
+        let (mut bytes, mut len) = ([0; 4 * ROW], 0);
+        let end = points.len().min(at + ROW);
+        while at < end {
+            let point = points[at];
+            at += 1;
+            if point < 0x80 {
+                bytes[len] = point as u8;
+                len += 1;
+                continue;
+            }
+            let low = points.get(at).filter(|low| is_high(&point) && (0xdc00..0xe000).contains(*low));
+            let char = match low {
+                Some(low) => {
+                    pairs.push(first + at - 1);
+                    at += 1;
+                    char::from_u32(0x1_0000 + ((point - 0xd800) << 10) + (low - 0xdc00))
+                }
+                None => char::from_u32(point),
+            };
+            len += char.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes[len..]).len();
+        }
+        out.extend_from_slice(&bytes[..len]);
+    }
+}
+
+/// How many characters a `str` has.
+fn chars_of(text: &Bound<'_, PyString>) -> usize {
+    // SAFETY: the GIL is held, and the object is a `str`.
+    usize::try_from(unsafe { ffi::PyUnicode_GetLength(text.as_ptr()) }).unwrap_or(0)
+}
+
+/// Whether a `str` is all ASCII. Python notes that in each, and tells it by `str.isascii` only; to call that as a method
+/// takes as long as to encode a word, so the function behind it is called.
+fn is_ascii(text: &Bound<'_, PyString>) -> bool {
+    static FUNCTION: PyOnceLock<Option<ffi::PyCFunction>> = PyOnceLock::new();
+    let py = text.py();
+    let function = FUNCTION.get_or_init(py, || {
+        let method = intern!(py, "").getattr("isascii").ok()?;
+        // SAFETY: only a built-in function is asked for its flags and for its address, which lasts as long as Python.
+        unsafe {
+            let is_builtin = ffi::PyCFunction_Check(method.as_ptr()) != 0;
+            let takes_none = is_builtin && ffi::PyCFunction_GetFlags(method.as_ptr()) == ffi::METH_NOARGS;
+            takes_none.then(|| ffi::PyCFunction_GetFunction(method.as_ptr())).flatten()
+        }
+    });
+    let Some(function) = function else { return false };
+    // SAFETY: the GIL is held; a function with METH_NOARGS takes its object, here a `str`, and null, and this one returns
+    // a new reference to True or False.
+    unsafe {
+        let answer = function(text.as_ptr(), std::ptr::null_mut());
+        ffi::Py_XDECREF(answer);
+        answer == ffi::Py_True()
+    }
+}
+
+/// What is no `str`, as bytes. `place` says in errors which of several texts this is.
+fn content_of<'py>(object: &Bound<'py, PyAny>, place: &dyn Fn() -> String) -> PyResult<Content<'py>> {
+    Ok(Content::Bytes(match object.cast::<PyBytes>() {
+        Ok(bytes) => bytes.to_owned(),
+        Err(_) => copy_of(object, place)?,
+    }))
 }
 
 /// The bytes of a buffer that is not `bytes`: copied, because its owner may change it meanwhile.
@@ -141,7 +264,22 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: &CStr) -> PyResult<Bou
 }
 
 /// Several texts.
-pub struct Texts<'py>(Vec<Text<'py>>);
+pub struct Texts<'py>(Vec<Item<'py>>);
+
+enum Item<'py> {
+    Text(Content<'py>),
+    /// Not ASCII: made UTF-8 when its turn comes.
+    Str(Py<PyString>),
+}
+
+impl Item<'_> {
+    fn row(&self, py: Python<'_>) -> Row<'_> {
+        match self {
+            Self::Text(content) => Row::There(content.bytes()),
+            Self::Str(text) => Row::Later(text, chars_of(text.bind(py))),
+        }
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for Texts<'py> {
     type Error = PyErr;
@@ -162,12 +300,97 @@ impl<'py> Texts<'py> {
         let items = object.try_iter().map_err(|_| {
             raise("SubwordValueError", "texts must be a list (or another iterable) of str or bytes".into())
         })?;
-        let texts = items.zip(0..).map(|(item, number)| Text::read(&item?, &|| place(number)));
-        texts.collect::<PyResult<_>>().map(Self)
+        let item = |(item, number): (PyResult<Bound<'py, PyAny>>, u64)| {
+            let item = item?;
+            Ok(match item.cast_into::<PyString>() {
+                Ok(text) if is_ascii(&text) => Item::Text(Content::Kept(text)),
+                Ok(text) => Item::Str(text.unbind()),
+                Err(other) => Item::Text(content_of(&other.into_inner(), &|| place(number))?),
+            })
+        };
+        items.zip(0..).map(item).collect::<PyResult<_>>().map(Self)
     }
 
+    /// All as bytes.
+    pub fn made(self, py: Python<'py>) -> PyResult<Made<'py>> {
+        let make = |item| match item {
+            Item::Text(content) => Ok(content),
+            Item::Str(text) => Text::of_str(text.bind(py)).map(|text| text.content),
+        };
+        self.0.into_iter().map(make).collect::<PyResult<_>>().map(Made)
+    }
+
+    /// As the core takes a batch.
+    pub fn rows(&self, py: Python<'_>) -> Rows<'_> {
+        Rows { rows: self.0.iter().map(|item| item.row(py)).collect(), failed: Mutex::default() }
+    }
+}
+
+/// Several texts as bytes.
+pub struct Made<'py>(Vec<Content<'py>>);
+
+impl Made<'_> {
     pub fn bytes(&self) -> Vec<&[u8]> {
-        self.0.iter().map(Text::bytes).collect()
+        self.0.iter().map(Content::bytes).collect()
+    }
+}
+
+/// Several texts for the core.
+pub struct Rows<'t> {
+    rows: Vec<Row<'t>>,
+    failed: Mutex<Option<PyErr>>,
+}
+
+enum Row<'t> {
+    There(&'t [u8]),
+    /// With how many characters.
+    Later(&'t Py<PyString>, usize),
+}
+
+impl Rows<'_> {
+    /// What went wrong when a text was made bytes.
+    pub fn failed(self) -> Option<PyErr> {
+        self.failed.into_inner().ok().flatten()
+    }
+}
+
+impl subword_core::batch::Texts for Rows<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn bytes(&self, text: usize) -> Option<&[u8]> {
+        match &self.rows[text] {
+            Row::There(bytes) => Some(bytes),
+            Row::Later(..) => None,
+        }
+    }
+
+    fn size(&self, text: usize) -> usize {
+        match &self.rows[text] {
+            Row::There(bytes) => bytes.len(),
+            Row::Later(_, chars) => *chars,
+        }
+    }
+
+    fn make(&self, texts: &[usize], made: &mut Vec<u8>, ends: &mut Vec<usize>) -> subword_core::Result<()> {
+        let mut maker = Utf8 { bytes: std::mem::take(made), ..Utf8::default() };
+        let make = |py: Python<'_>| {
+            for &text in texts {
+                if let Row::Later(text, _) = &self.rows[text] {
+                    maker.add(text.bind(py))?;
+                }
+                ends.push(maker.bytes.len());
+            }
+            *made = maker.bytes;
+            Ok(())
+        };
+        Python::attach(make).map_err(|error| {
+            if let Ok(mut failed) = self.failed.lock() {
+                *failed = Some(error);
+            }
+            subword_core::Error::interrupted()
+        })
     }
 }
 
