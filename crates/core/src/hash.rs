@@ -5,6 +5,8 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::memory::Table;
+
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xd6e8_feb8_6659_fd93;
 
@@ -76,7 +78,7 @@ impl Hasher for IntHasher {
 /// Open addressing from hashes to indices: the caller keeps the keys and says which index is meant.
 #[derive(Default, Clone)]
 pub struct IndexTable {
-    slots: Vec<(u32, u32)>,
+    slots: Table<(u32, u32)>,
     len: usize,
 }
 
@@ -84,7 +86,7 @@ const EMPTY: u32 = u32::MAX;
 
 impl IndexTable {
     pub fn with_capacity(entries: usize) -> Self {
-        Self { slots: vec![(0, EMPTY); (entries * 2).next_power_of_two().max(16)], len: 0 }
+        Self { slots: Table::filled((0, EMPTY), (entries * 2).next_power_of_two().max(16)), len: 0 }
     }
 
     #[inline]
@@ -123,7 +125,7 @@ impl IndexTable {
     pub fn insert(&mut self, hash: u64, index: u32, hash_of: impl Fn(u32) -> u64) {
         if (self.len + 1) * 2 > self.slots.len() {
             let old = std::mem::replace(self, Self::with_capacity((self.len + 1) * 2));
-            for (_, index) in old.slots.into_iter().filter(|&(_, index)| index != EMPTY) {
+            for &(_, index) in old.slots.iter().filter(|&&(_, index)| index != EMPTY) {
                 self.place(hash_of(index), index);
             }
         }

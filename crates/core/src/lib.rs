@@ -18,6 +18,7 @@ pub mod extra;
 pub mod hash;
 pub mod limit;
 pub mod lowercase;
+pub mod memory;
 pub mod normalize;
 pub mod parallel;
 pub mod pipeline;

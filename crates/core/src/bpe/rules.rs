@@ -4,6 +4,7 @@ use super::prove::lengths;
 use super::Made;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
+use crate::memory::Table;
 use crate::vocab::{show, Token, Vocab};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Rule {
 pub struct Rules {
     /// A byte of each slot's hash, or 0 where it is free.
     tags: Vec<u8>,
-    slots: Vec<(u64, Rule)>,
+    slots: Table<(u64, Rule)>,
     shift: u32,
 }
 
@@ -31,7 +32,7 @@ impl Rules {
     /// Without rules yet, and with room for so many.
     pub fn with_room(rules: usize) -> Self {
         let bits = (rules * 2).next_power_of_two().max(16).trailing_zeros();
-        let slots = vec![(0, Rule { rank: 0, token: 0 }); 1 << bits];
+        let slots = Table::filled((0, Rule { rank: 0, token: 0 }), 1 << bits);
         Self { tags: vec![0; slots.len()], slots, shift: 64 - bits }
     }
 
