@@ -64,6 +64,11 @@ impl Vocab {
         Ok(Self { table, ..vocab })
     }
 
+    /// The bytes of all entries, one after the other, and their ids.
+    pub fn packed(&self) -> (&[u8], &[u32]) {
+        (&self.data, &self.ids)
+    }
+
     pub fn len(&self) -> usize {
         self.ids.len()
     }

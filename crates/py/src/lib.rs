@@ -1,6 +1,7 @@
 //! `subword._core`: signatures, GIL release, one error mapping. What things mean stands in `crates/core`; what they
 //! are for, in the Python package.
 
+mod entries;
 mod errors;
 mod numbers;
 mod text;
@@ -574,6 +575,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

@@ -20,7 +20,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import struct
 import time
 from collections.abc import Sequence
@@ -151,7 +150,7 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
     except (SubwordError, TypeError, ValueError, RecursionError):
         return  # it cannot be compiled, or its notes are none that JSON can hold
     path = _path(key)
-    temporary = f"{path}.{secrets.token_hex(8)}.tmp"
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
     try:
         _make_folder(os.path.dirname(path))
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)

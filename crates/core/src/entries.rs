@@ -1,0 +1,283 @@
+//! The vocabulary and the merges of a file that spells them as text, packed: the large members of a `tokenizer.json`,
+//! or a `vocab.json` with its `merges.txt`.
+//!
+//! Only files in which nothing is unusual are read here. For others there is None, and whoever asked reads them in a way
+//! that says what is wrong.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::json::Reader;
+use crate::vocab::{Token, Vocab};
+
+/// How tokens are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// As bytes in GPT-2's alphabet of visible characters.
+    Alphabet,
+    /// As they are.
+    Plain,
+}
+
+pub struct Entries {
+    /// The tokens that spell something, by id.
+    pub vocab: Vocab,
+    /// Where each starts and the last ends.
+    pub offsets: Vec<u64>,
+    /// The others, and their ids.
+    pub others: Vec<(String, u32)>,
+    /// Pairs of ids, the first to be merged first.
+    pub merges: Vec<[u32; 2]>,
+    /// Whether merges join or make an entry, for each.
+    pub merged: Vec<bool>,
+}
+
+/// The members `vocab` and `merges` of a `model`: where they are, and what they hold.
+pub struct Members {
+    pub vocab: Range<usize>,
+    pub merges: Range<usize>,
+    pub entries: Entries,
+}
+
+impl Members {
+    /// From a whole `tokenizer.json`; of the rest nothing is looked at. Ids go up to `most`.
+    pub fn read(data: &[u8], most: u32, spelling: Spelling) -> Option<Self> {
+        let (mut models, mut vocab, mut merges) = (0, None, None);
+        let mut root = Reader::new(data)?;
+        root.object(|reader, key| {
+            if key != b"model" {
+                return reader.skip().map(drop);
+            }
+            models += 1;
+            reader.object(|reader, key| {
+                reader.peek()?;
+                let start = reader.at();
+                match (key, &vocab) {
+                    (b"vocab", None) => {
+                        let read = Entries::read_vocab(reader, most, spelling)?;
+                        vocab = Some((start..reader.at(), read));
+                        Some(())
+                    }
+                    (b"merges", _) if merges.is_none() => {
+                        let read = match &vocab {
+                            Some((_, entries)) => Some(Merges::read(reader, entries, spelling)?),
+                            None => reader.skip().map(|_| None)?,
+                        };
+                        merges = Some((start..reader.at(), read));
+                        Some(())
+                    }
+                    (b"vocab" | b"merges", _) => None, // for a second time
+                    _ => reader.skip().map(drop),
+                }
+            })
+        })?;
+        let ((vocab, mut entries), (merges, read)) = (vocab?, merges?);
+        let read = match read {
+            Some(read) => read,
+            None => Merges::read(&mut root.at_place(merges.start), &entries, spelling)?,
+        };
+        entries.take(read);
+        (models == 1).then_some(Self { vocab, merges, entries })
+    }
+}
+
+impl Entries {
+    /// From a `vocab.json` and the lines of its `merges.txt`.
+    pub fn read(vocab: &[u8], lines: &[u8], most: u32) -> Option<Self> {
+        let mut reader = Reader::new(vocab)?;
+        let mut entries = Self::read_vocab(&mut reader, most, Spelling::Alphabet)?;
+        if reader.peek().is_some() {
+            return None;
+        }
+        let lines = std::str::from_utf8(lines).ok()?;
+        let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
+        let version =
+            lines.split_inclusive('\n').next().filter(|line| line.starts_with("#version:")).unwrap_or_default();
+        let mut merges = Merges::new(&entries);
+        for line in lines[version.len()..].split_inclusive('\n') {
+            let line = line.strip_suffix('\n').unwrap_or(line);
+            merges.add_line(&entries, line.strip_suffix('\r').unwrap_or(line).as_bytes(), Spelling::Alphabet)?;
+        }
+        entries.take(merges);
+        Some(entries)
+    }
+
+    /// An object of tokens and their ids.
+    fn read_vocab(reader: &mut Reader<'_>, most: u32, spelling: Spelling) -> Option<Self> {
+        let (mut pieces, mut offsets, mut ids) = (Vec::new(), vec![0], Vec::new());
+        let (mut others, mut other_ids) = (Vec::new(), Vec::new());
+        let (mut last, mut in_order) = (None, true);
+        reader.object(|reader, token| {
+            let spelled = spell(token, spelling, &mut pieces);
+            let other = if spelled { None } else { Some(std::str::from_utf8(token).ok()?.to_owned()) };
+            let id = reader.number(most)?;
+            in_order = in_order && last < Some(id);
+            last = Some(id);
+            match other {
+                Some(other) => {
+                    others.push((other, id));
+                    other_ids.push(id);
+                }
+                None if pieces.len() as u64 == *offsets.last()? => return None, // an empty token
+                None => {
+                    offsets.push(pieces.len() as u64);
+                    ids.push(id);
+                }
+            }
+            Some(())
+        })?;
+        if !in_order {
+            let mut order: Vec<usize> = (0..ids.len()).collect();
+            order.sort_unstable_by_key(|&at| ids[at]);
+            let piece = |&at: &usize| &pieces[offsets[at] as usize..offsets[at + 1] as usize];
+            let sorted: Vec<u8> = order.iter().flat_map(piece).copied().collect();
+            let mut ends = vec![0];
+            ends.extend(order.iter().scan(0, |end, at| {
+                *end += piece(at).len() as u64;
+                Some(*end)
+            }));
+            ids = order.iter().map(|&at| ids[at]).collect();
+            (pieces, offsets) = (sorted, ends);
+        }
+        // What stands twice is refused: an entry or an id by `Vocab`, and the same of the others here.
+        let names: HashSet<&str> = others.iter().map(|(other, _)| &**other).collect();
+        let is_taken = |id: &u32| ids.binary_search(id).is_ok();
+        other_ids.sort_unstable();
+        if names.len() < others.len() || other_ids.iter().any(is_taken) || other_ids.windows(2).any(|w| w[0] == w[1]) {
+            return None;
+        }
+        let vocab = Vocab::new(pieces, &offsets, ids).ok()?;
+        Some(Self { vocab, offsets, others, merges: Vec::new(), merged: Vec::new() })
+    }
+
+    fn take(&mut self, Merges { pairs, merged, .. }: Merges) {
+        (self.merges, self.merged) = (pairs, merged);
+    }
+}
+
+/// Merges on their way into `Entries`.
+struct Merges {
+    pairs: Vec<[u32; 2]>,
+    merged: Vec<bool>,
+    /// For each entry the last merge that makes it, and for each merge the one before that makes the same.
+    makes: Vec<u32>,
+    before: Vec<u32>,
+    /// What the last merge makes: in most files the next makes the entry after it.
+    whole: Token,
+    joined: Vec<u8>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Merges {
+    fn new(entries: &Entries) -> Self {
+        let len = entries.vocab.len();
+        let (pairs, before) = (Vec::with_capacity(len), Vec::with_capacity(len));
+        Self { pairs, merged: vec![false; len], makes: vec![NONE; len], before, whole: 0, joined: Vec::new() }
+    }
+
+    /// A list of pairs, all as `["a", "b"]` or all as `"a b"`.
+    fn read(reader: &mut Reader<'_>, entries: &Entries, spelling: Spelling) -> Option<Self> {
+        let (mut merges, mut buffer) = (Self::new(entries), String::new());
+        let mut first = None;
+        reader.list(|reader| {
+            let kind = reader.peek()?;
+            if *first.get_or_insert(kind) != kind {
+                return None;
+            }
+            if kind == b'"' {
+                return merges.add_line(entries, reader.string(&mut buffer)?, spelling);
+            }
+            reader.pass(b'[')?;
+            merges.joined.clear();
+            spell(reader.string(&mut buffer)?, spelling, &mut merges.joined).then_some(())?;
+            reader.pass(b',')?;
+            let cut = merges.joined.len();
+            spell(reader.string(&mut buffer)?, spelling, &mut merges.joined).then_some(())?;
+            reader.pass(b']')?;
+            merges.add(entries, cut)
+        })?;
+        Some(merges)
+    }
+
+    /// Two tokens with a space between.
+    fn add_line(&mut self, entries: &Entries, line: &[u8], spelling: Spelling) -> Option<()> {
+        let space = line.iter().position(|&byte| byte == b' ')?;
+        let (left, right) = (&line[..space], &line[space + 1..]);
+        self.joined.clear();
+        spell(left, spelling, &mut self.joined).then_some(())?;
+        let cut = self.joined.len();
+        (!right.contains(&b' ') && spell(right, spelling, &mut self.joined)).then_some(())?;
+        self.add(entries, cut)
+    }
+
+    /// The merge of what `joined` holds, cut there.
+    fn add(&mut self, Entries { vocab, .. }: &Entries, cut: usize) -> Option<()> {
+        let (left, right) = (vocab.find(&self.joined[..cut])?, vocab.find(&self.joined[cut..])?);
+        let next = self.whole + 1;
+        let is_next = (next as usize) < vocab.len() && vocab.piece(next) == self.joined;
+        self.whole = if is_next { next } else { vocab.find(&self.joined)? };
+        let pair = [vocab.id(left), vocab.id(right)];
+        let mut same = self.makes[self.whole as usize];
+        self.before.push(same);
+        while same != NONE {
+            if self.pairs[same as usize] == pair {
+                return None; // for a second time
+            }
+            same = self.before[same as usize];
+        }
+        self.makes[self.whole as usize] = u32::try_from(self.pairs.len()).ok()?;
+        self.pairs.push(pair);
+        [left, right, self.whole].iter().for_each(|&token| self.merged[token as usize] = true);
+        Some(())
+    }
+}
+
+/// Appends the bytes that a token spells; false, and nothing, if it spells none.
+#[inline]
+fn spell(token: &[u8], spelling: Spelling, out: &mut Vec<u8>) -> bool {
+    if spelling == Spelling::Plain {
+        out.extend_from_slice(token);
+        return true;
+    }
+    let start = out.len();
+    let mut rest = token;
+    loop {
+        let (char, after) = match *rest {
+            [] => return true,
+            [byte @ ..0x80, ref after @ ..] => (usize::from(byte), after),
+            [lead @ ..0xc6, trail, ref after @ ..] => {
+                (usize::from(lead & 0x1f) << 6 | usize::from(trail & 0x3f), after)
+            }
+            _ => (CHARS, rest),
+        };
+        match BYTES.get(char) {
+            Some(&byte) if byte != NO_BYTE => out.push(byte as u8),
+            _ => {
+                out.truncate(start);
+                return false;
+            }
+        }
+        rest = after;
+    }
+}
+
+/// The alphabet goes up to U+0143.
+const CHARS: usize = 0x144;
+const NO_BYTE: u16 = u16::MAX;
+
+/// The byte that each character of GPT-2's alphabet stands for: what Latin-1 prints for itself, and the others in order
+/// from U+0100 on.
+const BYTES: [u16; CHARS] = {
+    let (mut bytes, mut byte, mut next) = ([NO_BYTE; CHARS], 0, 0x100);
+    while byte < 0x100 {
+        if matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff) {
+            bytes[byte] = byte as u16;
+        } else {
+            bytes[next] = byte as u16;
+            next += 1;
+        }
+        byte += 1;
+    }
+    bytes
+};
