@@ -98,6 +98,7 @@ impl Entries {
             let line = line.strip_suffix('\n').unwrap_or(line);
             merges.add_line(&entries, line.strip_suffix('\r').unwrap_or(line).as_bytes(), Spelling::Alphabet)?;
         }
+        merges.look_up(&entries)?;
         entries.take(merges);
         Some(entries)
     }
@@ -164,8 +165,14 @@ struct Merges {
     before: Vec<u32>,
     /// What the last merge makes: in most files the next makes the entry after it.
     whole: Token,
+    /// The bytes of merges that are still to be looked up, and where each is cut and ends.
     joined: Vec<u8>,
+    cuts: Vec<(usize, usize)>,
+    parts: Vec<Option<Token>>,
 }
+
+/// So many merges are looked up together.
+const BATCH: usize = 64;
 
 const NONE: u32 = u32::MAX;
 
@@ -173,7 +180,9 @@ impl Merges {
     fn new(entries: &Entries) -> Self {
         let len = entries.vocab.len();
         let (pairs, before) = (Vec::with_capacity(len), Vec::with_capacity(len));
-        Self { pairs, merged: vec![false; len], makes: vec![NONE; len], before, whole: 0, joined: Vec::new() }
+        let (merged, makes) = (vec![false; len], vec![NONE; len]);
+        let (joined, cuts, parts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { pairs, merged, makes, before, whole: 0, joined, cuts, parts }
     }
 
     /// A list of pairs, all as `["a", "b"]` or all as `"a b"`.
@@ -189,7 +198,6 @@ impl Merges {
                 return merges.add_line(entries, reader.string(&mut buffer)?, spelling);
             }
             reader.pass(b'[')?;
-            merges.joined.clear();
             spell(reader.string(&mut buffer)?, spelling, &mut merges.joined).then_some(())?;
             reader.pass(b',')?;
             let cut = merges.joined.len();
@@ -197,6 +205,7 @@ impl Merges {
             reader.pass(b']')?;
             merges.add(entries, cut)
         })?;
+        merges.look_up(entries)?;
         Some(merges)
     }
 
@@ -204,31 +213,47 @@ impl Merges {
     fn add_line(&mut self, entries: &Entries, line: &[u8], spelling: Spelling) -> Option<()> {
         let space = line.iter().position(|&byte| byte == b' ')?;
         let (left, right) = (&line[..space], &line[space + 1..]);
-        self.joined.clear();
         spell(left, spelling, &mut self.joined).then_some(())?;
         let cut = self.joined.len();
         (!right.contains(&b' ') && spell(right, spelling, &mut self.joined)).then_some(())?;
         self.add(entries, cut)
     }
 
-    /// The merge of what `joined` holds, cut there.
-    fn add(&mut self, Entries { vocab, .. }: &Entries, cut: usize) -> Option<()> {
-        let (left, right) = (vocab.find(&self.joined[..cut])?, vocab.find(&self.joined[cut..])?);
-        let next = self.whole + 1;
-        let is_next = (next as usize) < vocab.len() && vocab.piece(next) == self.joined;
-        self.whole = if is_next { next } else { vocab.find(&self.joined)? };
-        let pair = [vocab.id(left), vocab.id(right)];
-        let mut same = self.makes[self.whole as usize];
-        self.before.push(same);
-        while same != NONE {
-            if self.pairs[same as usize] == pair {
-                return None; // for a second time
-            }
-            same = self.before[same as usize];
+    /// A merge of what `joined` holds last, cut there.
+    fn add(&mut self, entries: &Entries, cut: usize) -> Option<()> {
+        self.cuts.push((cut, self.joined.len()));
+        if self.cuts.len() < BATCH {
+            return Some(());
         }
-        self.makes[self.whole as usize] = u32::try_from(self.pairs.len()).ok()?;
-        self.pairs.push(pair);
-        [left, right, self.whole].iter().for_each(|&token| self.merged[token as usize] = true);
+        self.look_up(entries)
+    }
+
+    fn look_up(&mut self, Entries { vocab, .. }: &Entries) -> Option<()> {
+        let starts = std::iter::once(0).chain(self.cuts.iter().map(|&(_, end)| end));
+        let cuts = || self.cuts.iter().zip(starts.clone());
+        let parts = cuts().flat_map(|(&(cut, end), start)| [&self.joined[start..cut], &self.joined[cut..end]]);
+        self.parts.clear();
+        vocab.find_all(parts, &mut self.parts);
+        for ((&(_, end), start), parts) in cuts().zip(self.parts.chunks_exact(2)) {
+            let &[Some(left), Some(right)] = parts else { return None };
+            let (joined, next) = (&self.joined[start..end], self.whole + 1);
+            let is_next = (next as usize) < vocab.len() && vocab.piece(next) == joined;
+            self.whole = if is_next { next } else { vocab.find(joined)? };
+            let pair = [vocab.id(left), vocab.id(right)];
+            let mut same = self.makes[self.whole as usize];
+            self.before.push(same);
+            while same != NONE {
+                if self.pairs[same as usize] == pair {
+                    return None; // for a second time
+                }
+                same = self.before[same as usize];
+            }
+            self.makes[self.whole as usize] = u32::try_from(self.pairs.len()).ok()?;
+            self.pairs.push(pair);
+            [left, right, self.whole].iter().for_each(|&token| self.merged[token as usize] = true);
+        }
+        self.joined.clear();
+        self.cuts.clear();
         Some(())
     }
 }

@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::memory::Table;
+use crate::memory::{prefetch, Table};
 
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xd6e8_feb8_6659_fd93;
@@ -87,6 +87,19 @@ const EMPTY: u32 = u32::MAX;
 impl IndexTable {
     pub fn with_capacity(entries: usize) -> Self {
         Self { slots: Table::filled((0, EMPTY), (entries * 2).next_power_of_two().max(16)), len: 0 }
+    }
+
+    /// Has the memory read ahead that `find` will look into first.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots, hash as usize & self.slots.len().wrapping_sub(1));
+    }
+
+    /// The index that `find` will ask about first, if that memory holds one.
+    #[inline]
+    pub fn first(&self, hash: u64) -> Option<u32> {
+        let &(_, index) = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
+        (index != EMPTY).then_some(index)
     }
 
     #[inline]

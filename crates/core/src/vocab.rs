@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::hash::{hash, IndexTable};
+use crate::memory::prefetch;
 
 /// The index of an entry.
 pub type Token = u32;
@@ -95,6 +96,16 @@ impl Vocab {
     #[inline]
     pub fn find(&self, piece: &[u8]) -> Option<Token> {
         self.table.find(hash(piece), |token| self.piece(token) == piece)
+    }
+
+    /// Appends what `find` gives for each of several pieces, few enough that what is read ahead for all stays at hand.
+    pub fn find_all<'p>(&self, pieces: impl Iterator<Item = &'p [u8]>, found: &mut Vec<Option<Token>>) {
+        let mut hashed: Vec<(&[u8], u64)> = Vec::with_capacity(pieces.size_hint().0);
+        hashed.extend(pieces.map(|piece| (piece, hash(piece))).inspect(|&(_, hash)| self.table.prefetch(hash)));
+        let firsts = || hashed.iter().filter_map(|&(_, hash)| self.table.first(hash)).map(|token| token as usize);
+        firsts().for_each(|token| prefetch(&self.offsets, token));
+        firsts().for_each(|token| prefetch(&self.data, self.offsets[token] as usize));
+        found.extend(hashed.iter().map(|&(piece, hash)| self.table.find(hash, |token| self.piece(token) == piece)));
     }
 
     pub fn token_of_id(&self, id: u32) -> Option<Token> {
