@@ -17,7 +17,6 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from ..errors import SubwordValueError, warn
@@ -57,7 +56,7 @@ class Known(NamedTuple):
     name: str
     files: tuple[File, ...]
     pattern: str
-    special_tokens: Mapping[str, int] = MappingProxyType({})
+    special_tokens: dict[str, int]
 
 
 # What each file is and what belongs to it: tiktoken 0.14, openai_public.py.
