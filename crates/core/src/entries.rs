@@ -163,7 +163,7 @@ struct Merges {
     /// For each entry the last merge that makes it, and for each merge the one before that makes the same.
     makes: Vec<u32>,
     before: Vec<u32>,
-    /// What the last merge makes: in most files the next makes the entry after it.
+    /// What the last merge makes.
     whole: Token,
     /// The bytes of merges that are still to be looked up, and where each is cut and ends.
     joined: Vec<u8>,
@@ -236,9 +236,7 @@ impl Merges {
         vocab.find_all(parts, &mut self.parts);
         for ((&(_, end), start), parts) in cuts().zip(self.parts.chunks_exact(2)) {
             let &[Some(left), Some(right)] = parts else { return None };
-            let (joined, next) = (&self.joined[start..end], self.whole + 1);
-            let is_next = (next as usize) < vocab.len() && vocab.piece(next) == joined;
-            self.whole = if is_next { next } else { vocab.find(joined)? };
+            self.whole = vocab.find_near(&self.joined[start..end], self.whole)?;
             let pair = [vocab.id(left), vocab.id(right)];
             let mut same = self.makes[self.whole as usize];
             self.before.push(same);

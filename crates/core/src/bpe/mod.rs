@@ -100,23 +100,24 @@ impl Bpe {
             true => ([NO_TOKEN; 256], Vec::new()),
             false => byte_tokens(&vocab, &units.end_of_word)?,
         };
-        let merges: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
-        let units = Units::new(units, &vocab, merges)?;
-        if units.is_some() && matches!(priority, Priority::Rank) {
-            return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
-        }
+        let pairs: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
+        let units = Units::new(units, &vocab, pairs)?;
+        let merges = match &priority {
+            Priority::Merges(pairs) => Some(rules::merges(&vocab, pairs)?),
+            Priority::Rank if units.is_none() => None,
+            Priority::Rank => {
+                return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"))
+            }
+        };
         let in_order = match (proven, &units) {
             (_, Some(_)) => None,
             (Some(proven), None) if proven.entries.len() == vocab.len() => Some(proven),
-            (_, None) => prove::in_order(&vocab, &priority)?,
+            (_, None) => prove::in_order(&vocab, merges.as_deref()),
         };
         let (proof, rules) = match in_order {
             Some(Proven { entries, rules }) => (Proof::Proved { entries, out_of_order: None }, rules),
             None => {
-                let rules = match priority {
-                    Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
-                    Priority::Rank => Rules::from_ranks(&vocab),
-                };
+                let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
                 match units {
                     Some(_) => (Proof::Untried, rules),
                     None => prove::prove(&vocab, &byte_tokens, rules),

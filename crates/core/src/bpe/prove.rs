@@ -7,10 +7,9 @@
 //! time at which it is made.
 
 use super::affixes;
-use super::rules::{merges, second_time, Rule, Rules};
-use super::{merge, Made, Priority, Proof, MEDIUM};
+use super::rules::{Merge, Rule, Rules};
+use super::{merge, Made, Proof, MEDIUM};
 use crate::error::{Error, Result};
-use crate::hash::IntMap;
 use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
@@ -22,16 +21,18 @@ use crate::vocab::{Token, Vocab};
 /// encoding, which they are if they may stand side by side. If they may not, or if the entry is made already, the rule
 /// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to. The
 /// same is true of a rule that joins what is made later, if the entry is made before that.
-pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<Proven>> {
+///
+/// `merges` is None where entries are joined by their ranks.
+pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> Option<Proven> {
     let made = |token| Made { len: vocab.piece_len(token) as u32, ..Made::default() };
     let mut proving =
         Proving { entries: (0..vocab.len() as Token).map(made).collect(), rules: Rules::with_room(vocab.len()) };
-    let is_in_order = match priority {
-        Priority::Rank => proving.by_ranks(vocab),
-        Priority::Merges(pairs) => proving.by_merges(vocab, pairs)?,
+    let is_in_order = match merges {
+        None => proving.by_ranks(vocab),
+        Some(merges) => proving.by_merges(merges),
     };
     let Proving { entries, rules } = proving;
-    Ok(is_in_order.then_some(Proven { entries, rules }))
+    is_in_order.then_some(Proven { entries, rules })
 }
 
 /// How each entry is made, and the rules that do it, one an entry.
@@ -108,26 +109,21 @@ impl Proving {
     }
 
     /// Whether each entry is made, and of two that were made before it.
-    fn by_merges(&mut self, vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<bool> {
-        let (mut idle, mut early) = (IntMap::default(), Vec::new());
-        for merge in merges(vocab, pairs) {
-            let (left, right, rule) = merge?;
-            let key = (u64::from(left) << 32) | u64::from(right);
-            if self.rules.get(left, right).is_some() || idle.contains_key(&key) {
-                return Err(second_time(vocab, left, right, rule.rank));
-            }
+    fn by_merges(&mut self, merges: &[Merge]) -> bool {
+        let mut early = Vec::new();
+        for &(left, right, rule) in merges {
             if self.is_made(rule.token) {
-                idle.insert(key, ());
-            } else if !self.is_made(left) || !self.is_made(right) {
+                continue;
+            }
+            if !self.is_made(left) || !self.is_made(right) {
                 early.push((left, right, rule.token));
-                idle.insert(key, ());
-            } else if !self.makes(left, right, rule) {
-                idle.insert(key, ());
+            } else {
+                self.makes(left, right, rule);
             }
         }
         let rank = |token: Token| self.entries[token as usize].rank;
         let in_time = |&(left, right, token): &(Token, Token, Token)| rank(token) < rank(left).max(rank(right));
-        Ok((0..vocab.len() as Token).all(|token| self.is_made(token)) && early.iter().all(in_time))
+        (0..self.entries.len() as Token).all(|token| self.is_made(token)) && early.iter().all(in_time)
     }
 }
 
@@ -211,19 +207,20 @@ pub fn lengths(vocab: &Vocab) -> Vec<bool> {
 /// The proof, and the rules that are needed.
 pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof, Rules) {
     let len = vocab.len();
-    let mut entries = vec![Made::default(); len];
-    let (mut failed, mut count) = (None, 0);
-    let mut out = Vec::new();
-    for token in 0..len as Token {
-        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
-        match last_merge(vocab, bytes, &rules, token, &mut out) {
-            Some(made) => entries[token as usize] = made,
-            None => {
-                failed = failed.or(Some(token));
-                count += 1;
-            }
-        }
-    }
+    let tried = |tokens: std::ops::Range<Token>| {
+        let mut out = Vec::new();
+        let made = tokens.map(|token| {
+            let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
+            last_merge(vocab, bytes, &rules, token, &mut out)
+        });
+        made.collect::<Vec<_>>()
+    };
+    let half = len as Token / 2;
+    let (low, high) = both(|| tried(0..half), || tried(half..len as Token));
+    let made = || low.iter().chain(&high);
+    let count = made().filter(|made| made.is_none()).count();
+    let failed = made().position(Option::is_none).map(|token| token as Token);
+    let entries: Vec<Made> = made().flatten().copied().collect();
     if let Some(example) = failed {
         return (Proof::Refuted { example, count }, rules);
     }
@@ -262,6 +259,7 @@ pub fn last_merge(
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::merges;
     use super::*;
 
     /// A fixed sequence that looks random.
@@ -331,11 +329,9 @@ mod tests {
             let vocab = vocabulary(&mut dice);
             let by_rank = dice.below(2) == 0;
             let pairs = merge_list(&vocab, &mut dice);
-            let (priority, rules) = match by_rank {
-                true => (Priority::Rank, Rules::from_ranks(&vocab)),
-                false => (Priority::Merges(pairs.clone()), Rules::from_merges(&vocab, &pairs).unwrap()),
-            };
-            let fast = in_order(&vocab, &priority).unwrap();
+            let merges = (!by_rank).then(|| merges(&vocab, &pairs).unwrap());
+            let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
+            let fast = in_order(&vocab, merges.as_deref());
             match prove(&vocab, &byte_tokens(&vocab), rules).0 {
                 Proof::Proved { entries, out_of_order: None } => {
                     let Some(proven) = fast else {

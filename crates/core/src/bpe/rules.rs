@@ -3,7 +3,6 @@
 use super::prove::lengths;
 use super::Made;
 use crate::error::{Error, Result};
-use crate::hash::IntMap;
 use crate::memory::Table;
 use crate::vocab::{show, Token, Vocab};
 
@@ -71,17 +70,9 @@ impl Rules {
         }
     }
 
-    /// A merge list: pairs of ids, the earliest first; each makes the entry that spells both.
-    pub fn from_merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
-        let mut rules: IntMap<u64, ((Token, Token), Rule)> = IntMap::default();
-        rules.reserve(pairs.len());
-        for merge in merges(vocab, pairs) {
-            let (left, right, rule) = merge?;
-            if rules.insert(key(left, right), ((left, right), rule)).is_some() {
-                return Err(second_time(vocab, left, right, rule.rank));
-            }
-        }
-        Ok(Self::new(rules.into_values()))
+    /// A merge list.
+    pub fn from_merges(merges: &[Merge]) -> Self {
+        Self::new(merges.iter().map(|&(left, right, rule)| ((left, right), rule)))
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -110,34 +101,44 @@ impl Rules {
     }
 }
 
-/// The rules of a merge list, in its order, each with the pair that it joins.
-pub fn merges<'m>(
-    vocab: &'m Vocab,
-    pairs: &'m [(u32, u32)],
-) -> impl Iterator<Item = Result<(Token, Token, Rule)>> + 'm {
-    let mut joined = Vec::new();
-    pairs.iter().enumerate().map(move |(rank, &(left, right))| {
-        let token = |id| {
-            vocab
-                .token_of_id(id)
-                .ok_or_else(|| Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}")))
+/// What a merge joins, and its rule.
+pub type Merge = (Token, Token, Rule);
+
+/// The rules of a merge list: pairs of ids, the earliest first; each makes the entry that spells both.
+pub fn merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Vec<Merge>> {
+    const NONE: u32 = u32::MAX;
+    let token = |rank, id| {
+        let none = || {
+            let (left, right) = pairs[rank];
+            Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"))
         };
-        let (left, right) = (token(left)?, token(right)?);
+        vocab.token_of_id(id).ok_or_else(none)
+    };
+    // For each entry the last merge that makes it, and for each merge the one before that makes the same.
+    let (mut makes, mut before) = (vec![NONE; vocab.len()], Vec::with_capacity(pairs.len()));
+    let mut merges: Vec<Merge> = Vec::with_capacity(pairs.len());
+    let (mut joined, mut whole) = (Vec::new(), 0);
+    for (rank, &(left, right)) in pairs.iter().enumerate() {
+        let (left, right) = (token(rank, left)?, token(rank, right)?);
         joined.clear();
         joined.extend_from_slice(vocab.piece(left));
         joined.extend_from_slice(vocab.piece(right));
-        match vocab.find(&joined) {
-            Some(token) => Ok((left, right, Rule { rank: rank as u32, token })),
-            None => {
-                Err(Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined))))
+        whole = vocab.find_near(&joined, whole).ok_or_else(|| {
+            Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined)))
+        })?;
+        let mut same = makes[whole as usize];
+        before.push(same);
+        while let Some(&(other, beside, _)) = merges.get(same as usize) {
+            if (other, beside) == (left, right) {
+                let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
+                return Err(Error::format(format!("merge {rank} joins {left} and {right} a second time")));
             }
+            same = before[same as usize];
         }
-    })
-}
-
-pub fn second_time(vocab: &Vocab, left: Token, right: Token, rank: u32) -> Error {
-    let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
-    Error::format(format!("merge {rank} joins {left} and {right} a second time"))
+        makes[whole as usize] = rank as u32;
+        merges.push((left, right, Rule { rank: rank as u32, token: whole }));
+    }
+    Ok(merges)
 }
 
 /// The slot at which a search starts, and the tag.
