@@ -115,7 +115,8 @@ impl Bpe {
             (_, None) => prove::in_order(&vocab, merges.as_deref()),
         };
         let (proof, rules) = match in_order {
-            Some(Proven { entries, rules }) => (Proof::Proved { entries, out_of_order: None }, rules),
+            Some(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
+            Some(Proven { rules, failed: Some((example, count)), .. }) => (Proof::Refuted { example, count }, rules),
             None => {
                 let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
                 match units {
