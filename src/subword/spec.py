@@ -259,7 +259,9 @@ class Vocab:
 
     def piece_of(self, id: int) -> bytes | None:
         """The entry with an id, if there is one."""
-        at = int(np.searchsorted(self.ids, id))
+        if not 0 <= id <= MAX_ID:
+            return None
+        at = int(self.ids.searchsorted(np.uint32(id)))  # of another type, it would have all ids converted
         if at == len(self.ids) or self.ids[at] != id:
             return None
         piece: bytes = self.pieces[at]
