@@ -107,7 +107,11 @@ class Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
     def made(self) -> _U32 | None:
-        """How each entry is made, shape (entries, 3): two indices of entries and a rank; None if it is not proved."""
+        """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
+
+        Or shape (1, 2), where it is refuted: an entry that does not encode to itself, and how many there are. None for
+        models about which nothing is proved.
+        """
 
 @final
 class Engine:

@@ -483,11 +483,14 @@ class Spec:
     def from_outline(
         cls,
         outline: dict[str, Any],
-        buffers: dict[str, bytes],
+        buffers: Mapping[str, Any],
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
     ) -> Spec:
-        """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others."""
+        """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
+
+        The pieces are taken as bytes, the numbers from any buffer; what is read-only is not copied.
+        """
         stages = tuple(
             STAGES[row["stage"]](**{name: value for name, value in row.items() if name != "stage"})
             for row in outline["stages"]

@@ -46,12 +46,16 @@ pub fn hash(bytes: &[u8]) -> u64 {
 
 /// A checksum of many bytes, against accidents and not against attacks.
 pub fn checksum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.split_at(bytes.len() / 16 * 16);
-    let sum = words.chunks_exact(16).fold(bytes.len() as u64, |sum, chunk| {
-        let (a, b) = chunk.split_at(8);
-        mix(sum ^ word(a), word(b))
+    // Four sums, none of which waits for another.
+    let (rows, rest) = bytes.split_at(bytes.len() / 64 * 64);
+    let sums = rows.chunks_exact(64).fold([bytes.len() as u64, 1, 2, 3], |mut sums, row| {
+        for (sum, chunk) in sums.iter_mut().zip(row.chunks_exact(16)) {
+            let (a, b) = chunk.split_at(8);
+            *sum = mix(*sum ^ word(a), word(b));
+        }
+        sums
     });
-    mix(sum, hash(rest))
+    sums.into_iter().fold(hash(rest), mix)
 }
 
 /// Hashes the integer keys of a `HashMap`.

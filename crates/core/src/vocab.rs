@@ -16,6 +16,9 @@ pub struct Vocab {
     table: IndexTable,
 }
 
+/// So many entries are put into the table together, after the memory for all was read ahead.
+const BATCH: usize = 64;
+
 /// Shows bytes to a user: as text where they are text, with escapes elsewhere; of very many only the start.
 pub fn show(bytes: &[u8]) -> String {
     const MOST: usize = 64;
@@ -48,18 +51,25 @@ impl Vocab {
         let offsets = offsets.iter().map(|&offset| offset as u32).collect();
         let mut table = IndexTable::with_capacity(ids.len());
         let vocab = Self { table: IndexTable::default(), data, offsets, ids };
-        for token in 0..vocab.len() as Token {
-            let piece = vocab.piece(token);
-            if piece.is_empty() {
-                return Err(Error::format(format!("the entry with id {} is empty", vocab.id(token))));
-            }
-            if let Some(first) = table.find_or_add(hash(piece), token, |other| vocab.piece(other) == piece) {
-                return Err(Error::format(format!(
-                    "{} is an entry twice, with the ids {} and {}",
-                    show(piece),
-                    vocab.id(first),
-                    vocab.id(token)
-                )));
+        let mut hashes = Vec::with_capacity(BATCH);
+        for start in (0..vocab.len() as Token).step_by(BATCH) {
+            let tokens = start..(start + BATCH as Token).min(vocab.len() as Token);
+            hashes.clear();
+            hashes.extend(tokens.clone().map(|token| hash(vocab.piece(token))));
+            hashes.iter().for_each(|&hash| table.prefetch(hash));
+            for (token, &hash) in tokens.zip(&hashes) {
+                let piece = vocab.piece(token);
+                if piece.is_empty() {
+                    return Err(Error::format(format!("the entry with id {} is empty", vocab.id(token))));
+                }
+                if let Some(first) = table.find_or_add(hash, token, |other| vocab.piece(other) == piece) {
+                    return Err(Error::format(format!(
+                        "{} is an entry twice, with the ids {} and {}",
+                        show(piece),
+                        vocab.id(first),
+                        vocab.id(token)
+                    )));
+                }
             }
         }
         Ok(Self { table, ..vocab })

@@ -20,7 +20,7 @@ use numbers::Numbers;
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
-use subword_core::bpe::{Bpe, Priority, Proven};
+use subword_core::bpe::{Bpe, Known, Priority, Proven};
 use subword_core::chunk::Limits;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
@@ -121,25 +121,35 @@ impl Model {
         let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
             return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
         };
-        let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
+        let made = match made.as_ref().map(|made| (made.shape(), made.as_slice())) {
             None => None,
-            Some((3, Ok(made))) => Some(made.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect::<Vec<_>>()),
+            Some((&[1, 2] | &[_, 3], Ok(made))) => Some(made),
             Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
         };
         interruptible(py, |_| {
             let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
-            let (proven, vocab) = match &made {
-                Some(made) => both(|| Proven::again(offsets, made).map(Some), vocab),
-                None => (Ok(None), vocab()),
+            let (known, vocab) = match made {
+                None => (None, vocab()),
+                Some(&[example, count]) if (example as usize) < ids.len() => {
+                    (Some(Known::Failed { example, count: count as usize }), vocab())
+                }
+                Some(made) => {
+                    let (proven, vocab) = both(|| Proven::again(offsets, made), vocab);
+                    (Some(Known::Proven(proven?)), vocab)
+                }
             };
-            Bpe::new(vocab?, priority, ignore_merges, units, proven?)
+            Bpe::new(vocab?, priority, ignore_merges, units, known)
         })
         .map(|bpe| Self(Arc::new(bpe)))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
         let rows = interruptible(py, |_| Ok(self.0.made()))?;
-        rows.map(|rows| rows.as_flattened().to_vec().into_pyarray(py).reshape([rows.len(), 3])).transpose()
+        rows.map(|(rows, columns)| {
+            let len = rows.len() / columns;
+            rows.into_pyarray(py).reshape([len, columns])
+        })
+        .transpose()
     }
 }
 

@@ -4,7 +4,7 @@
     magic   = "subword compiled " layout " " version "\n"    of this file's layout, of the package
     numbers = checksum and length of the header              64 bits each, little-endian
     header  = JSON                                           {"outline", "roles", "notes", "warnings", "sections"}
-    section = bytes                                          `made`, the core's proof, and what `Spec.buffers()` gives;
+    section = bytes                                          what `Spec.buffers()` gives, and `made`, the core's proof;
                                                              header.sections has their names, lengths and checksums
 
 A file is called by the SHA-256 of what it was made from and of what `load` was told. It spares reading and proving, and
@@ -20,6 +20,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import struct
 import time
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from dataclasses import asdict
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..errors import SubwordError, warn
@@ -35,7 +37,7 @@ from . import known
 from .bare import Input
 
 SWITCH = "SUBWORD_COMPILED"
-LAYOUT = 1
+LAYOUT = 2
 MAGIC = b"subword compiled "
 MAGIC_LINE = MAGIC + f"{LAYOUT} {_core.__version__}\n".encode()
 
@@ -73,6 +75,22 @@ def _path(key: str) -> str:
 # ======================== reading ========================
 
 
+def find_path(file: Input) -> Spec | None:
+    """What was kept of the file at a path, if it is all that was read: it is hashed a part at a time, and not kept."""
+    if file.path is None or not os.path.isdir(os.path.dirname(_path(""))):
+        return None
+    digest, part = hashlib.sha256(), memoryview(bytearray(2**18))
+    try:
+        with open(file.path, "rb", buffering=0) as source:
+            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                return None  # what comes out of a pipe comes once
+            while count := source.readinto(part):
+                digest.update(part[:count])
+    except OSError:
+        return None  # reading says what it is
+    return find(file, [digest.hexdigest()])
+
+
 def find(file: Input, digests: Sequence[str]) -> Spec | None:
     """What was kept of a file, given by the SHA-256 of all that is read of it, and of what was said of it."""
     key = _key(file, digests)
@@ -102,33 +120,44 @@ def find(file: Input, digests: Sequence[str]) -> Spec | None:
     return None
 
 
-def _foreign(stat: os.stat_result) -> str | None:
+def _foreign(found: os.stat_result) -> str | None:
     """Why a file is not ours, if it is not."""
-    if hasattr(os, "geteuid") and stat.st_uid != os.geteuid():
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         return "it is another user's"
-    if os.name == "posix" and stat.st_mode & 0o022:
+    if os.name == "posix" and found.st_mode & 0o022:
         return "others may write it"
     return None
 
 
 def _unpacked(kept: BinaryIO) -> tuple[Spec, list[str]]:
     """What `_packed` packed, behind the first line. Raises all kinds of errors on other bytes."""
-    header = json.loads(_section(kept, *_NUMBERS.unpack(kept.read(_NUMBERS.size))))
-    buffers = {name: _section(kept, checksum, length) for name, checksum, length in header["sections"]}
-    if kept.read(1):
+    checksum, length = _NUMBERS.unpack(kept.read(_NUMBERS.size))
+    left = os.fstat(kept.fileno()).st_size - kept.tell()
+    if length > left:
+        raise ValueError("cut off")
+    line = _checked(np.frombuffer(kept.read(length), dtype=np.uint8), checksum)
+    header = json.loads(line.tobytes())
+    # All of them at once, into memory that NumPy has in huge pages where it can: a fault in every 4 KiB takes longer
+    # than reading.
+    memory = np.empty(left - length, dtype=np.uint8)
+    if kept.readinto(memory) != len(memory):
+        raise ValueError("cut off")
+    memory.setflags(write=False)
+    buffers, at = {}, 0
+    for name, checksum, length in header["sections"]:
+        buffers[name] = _checked(memory[at : at + length], checksum)
+        at += length
+    if at != len(memory):
         raise ValueError("something stands behind the end")
-    spec = Spec.from_outline(header["outline"], buffers, header["roles"], header["notes"])
-    made = buffers.get("made")
-    spec.model.compiled(None if made is None else np.frombuffer(made, dtype="<u4").reshape(-1, 3))
+    made = buffers.pop("made", None)
+    plain = buffers | {"pieces": buffers["pieces"].tobytes()}
+    spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"])
+    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 2 if made.size == 8 else 3))
     return spec, header["warnings"]
 
 
-def _section(kept: BinaryIO, checksum: int, length: int) -> bytes:
-    """Read to where it stays: every byte that is touched for the first time costs as much as reading several."""
-    if length > os.fstat(kept.fileno()).st_size:
-        raise ValueError("cut off")  # and nothing of that size is allocated
-    section = kept.read(length)
-    if len(section) != length or _checksum(section) != checksum:
+def _checked(section: npt.NDArray[np.uint8], checksum: int) -> npt.NDArray[np.uint8]:
+    if _core.checksum(section) != checksum:
         raise ValueError("the checksum does not match")
     return section
 
@@ -165,8 +194,8 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
 
 def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes]:
     made = spec.model.compiled().made()
-    sections = {} if made is None else {"made": made.astype("<u4").tobytes()}
-    sections |= spec.buffers()
+    sections = spec.buffers() | ({} if made is None else {"made": made.astype("<u4").tobytes()})
+    sections["pieces"] = sections.pop("pieces")  # behind the numbers, which then all lie as the core wants them
     header = {
         "outline": spec.outline(),
         "roles": dict(spec.roles),

@@ -23,10 +23,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+use crate::memory::Table;
 use crate::vocab::{show, Token, Vocab};
 use linear::Linear;
 pub use linear::{Counts, Direction};
-pub use prove::Proven;
+pub use prove::{Known, Proven};
 use rules::Rules;
 use trie::Trie;
 use units::{UnitRow, Units};
@@ -61,7 +62,7 @@ pub struct Bpe {
 enum Proof {
     /// Every entry encodes to itself, and is made as it says here. An entry that does not rank after its parts, if
     /// there is one.
-    Proved { entries: Vec<Made>, out_of_order: Option<Token> },
+    Proved { entries: Table<Made>, out_of_order: Option<Token> },
     /// An entry that does not, and how many there are.
     Refuted { example: Token, count: usize },
     /// Nothing is proved of vocabularies of other units than bytes.
@@ -88,13 +89,13 @@ pub enum Priority {
 }
 
 impl Bpe {
-    /// With `proven`, from what `made` gave for the same model, nothing is proved again.
+    /// With `known`, from what `made` gave for the same model, nothing is proved again.
     pub fn new(
         vocab: Vocab,
         priority: Priority,
         ignore_merges: bool,
         units: UnitRow,
-        proven: Option<Proven>,
+        known: Option<Known>,
     ) -> Result<Self> {
         let (byte_tokens, missing) = match units.by_characters {
             true => ([NO_TOKEN; 256], Vec::new()),
@@ -109,19 +110,21 @@ impl Bpe {
                 return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"))
             }
         };
-        let in_order = match (proven, &units) {
-            (_, Some(_)) => None,
-            (Some(proven), None) if proven.entries.len() == vocab.len() => Some(proven),
-            (_, None) => prove::in_order(&vocab, merges.as_deref()),
+        let (in_order, failed) = match (known, &units) {
+            (_, Some(_)) => (None, None),
+            (Some(Known::Failed { example, count }), None) => (None, Some((example, count))),
+            (Some(Known::Proven(proven)), None) if proven.entries.len() == vocab.len() => (Some(proven), None),
+            (_, None) => (prove::in_order(&vocab, merges.as_deref()), None),
         };
         let (proof, rules) = match in_order {
             Some(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
             Some(Proven { rules, failed: Some((example, count)), .. }) => (Proof::Refuted { example, count }, rules),
             None => {
                 let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
-                match units {
-                    Some(_) => (Proof::Untried, rules),
-                    None => prove::prove(&vocab, &byte_tokens, rules),
+                match (&units, failed) {
+                    (Some(_), _) => (Proof::Untried, rules),
+                    (None, Some((example, count))) => (Proof::Refuted { example, count }, rules),
+                    (None, None) => prove::prove(&vocab, &byte_tokens, rules),
                 }
             }
         };
@@ -141,13 +144,15 @@ impl Bpe {
         })
     }
 
-    /// How each entry is made (left, right, rank plus one; 0 for a byte), where each is proved to be made so, in the
-    /// order of the ranks. With it `new` needs no proof.
-    pub fn made(&self) -> Option<Vec<[u32; 3]>> {
+    /// What need not be found out again: how each entry is made (left, right, rank plus one; 0 for a byte), where each is
+    /// proved to be made so, in the order of the ranks; or one row of two, where one is proved not to be: which, and of
+    /// how many that is true. With it `new` needs no proof.
+    pub fn made(&self) -> Option<(Vec<u32>, usize)> {
         match &self.proof {
             Proof::Proved { entries, out_of_order: None } => {
-                Some(entries.iter().map(|made| [made.left, made.right, made.rank]).collect())
+                Some((entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect(), 3))
             }
+            Proof::Refuted { example, count } => Some((vec![*example, *count as u32], 2)),
             _ => None,
         }
     }

@@ -10,6 +10,7 @@ use super::affixes;
 use super::rules::{Merge, Rule, Rules};
 use super::{merge, Made, Proof, MEDIUM};
 use crate::error::{Error, Result};
+use crate::memory::Table;
 use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
@@ -25,9 +26,9 @@ use crate::vocab::{Token, Vocab};
 ///
 /// `merges` is None where entries are joined by their ranks.
 pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> Option<Proven> {
-    let made = |token| Made { len: vocab.piece_len(token) as u32, ..Made::default() };
     let mut proving =
-        Proving { entries: (0..vocab.len() as Token).map(made).collect(), rules: Rules::with_room(vocab.len()) };
+        Proving { entries: Table::filled(Made::default(), vocab.len()), rules: Rules::with_room(vocab.len()) };
+    (0..).zip(proving.entries.iter_mut()).for_each(|(token, made)| made.len = vocab.piece_len(token) as u32);
     let is_in_order = match merges {
         None => proving.by_ranks(vocab),
         Some(merges) => proving.by_merges(merges),
@@ -39,20 +40,31 @@ pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> Option<Proven> {
 
 /// How each entry is made, and the rules that do it, one an entry.
 pub struct Proven {
-    pub entries: Vec<Made>,
+    pub entries: Table<Made>,
     pub rules: Rules,
     /// An entry that does not encode to itself, and how many there are.
     pub failed: Option<(Token, usize)>,
 }
 
+/// What is known of a model from before.
+pub enum Known {
+    Proven(Proven),
+    /// That it cannot be proved: an entry that does not encode to itself, and how many there are.
+    Failed {
+        example: Token,
+        count: usize,
+    },
+}
+
 impl Proven {
     /// From what `Bpe::made` gave for the entries with these offsets. It may come from a file, so no row may lead out of
     /// the vocabulary or in a circle.
-    pub fn again(offsets: &[u64], made: &[[u32; 3]]) -> Result<Self> {
+    pub fn again(offsets: &[u64], made: &[u32]) -> Result<Self> {
         let len_of = |at: usize| offsets.get(at + 1)?.checked_sub(*offsets.get(at)?);
-        let of_row = |(at, &[left, right, rank]): (usize, &[u32; 3])| {
+        let of_row = |(at, row): (usize, &[u32])| {
+            let (left, right, rank) = (row[0], row[1], row[2]);
             let len = u32::try_from(len_of(at)?).ok()?;
-            let is_before = |part: u32| made.get(part as usize).is_some_and(|part| part[2] < rank);
+            let is_before = |part: u32| made.get(part as usize * 3 + 2).is_some_and(|&part| part < rank);
             let is_sound = match rank {
                 0 => len == 1,
                 _ => {
@@ -62,9 +74,10 @@ impl Proven {
             };
             is_sound.then_some(Made { left, right, rank, len })
         };
-        let mut entries = Vec::with_capacity(made.len());
-        entries.extend(made.iter().enumerate().map_while(of_row));
-        if entries.len() != made.len() || entries.len() + 1 != offsets.len() {
+        let mut entries = Table::filled(Made::default(), made.len() / 3);
+        let rows = made.chunks_exact(3).enumerate().map_while(of_row);
+        let sound = entries.iter_mut().zip(rows).map(|(entry, row)| *entry = row).count();
+        if sound != entries.len() || made.len() != sound * 3 || sound + 1 != offsets.len() {
             return Err(Error::format("how the entries are made does not fit the vocabulary"));
         }
         Ok(Self { rules: Rules::from_entries(&entries), entries, failed: None })
@@ -73,7 +86,7 @@ impl Proven {
 
 /// A proof on its way: entries that are not made yet have neither a rank nor the length of a byte.
 struct Proving {
-    entries: Vec<Made>,
+    entries: Table<Made>,
     rules: Rules,
 }
 
@@ -226,10 +239,11 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof,
     let made = || low.iter().chain(&high);
     let count = made().filter(|made| made.is_none()).count();
     let failed = made().position(Option::is_none).map(|token| token as Token);
-    let entries: Vec<Made> = made().flatten().copied().collect();
     if let Some(example) = failed {
         return (Proof::Refuted { example, count }, rules);
     }
+    let mut entries = Table::filled(Made::default(), len);
+    entries.iter_mut().zip(made().flatten()).for_each(|(entry, &made)| *entry = made);
     let early = |&token: &usize| {
         let Made { left, right, rank, .. } = entries[token];
         rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
@@ -346,13 +360,12 @@ mod tests {
                         missed += 1;
                         continue;
                     };
-                    assert_eq!((&proven.entries, proven.failed), (&entries, None));
+                    assert_eq!((&proven.entries[..], proven.failed), (&entries[..], None));
                     let offsets: Vec<u64> = (0..=vocab.len())
                         .map(|at| (0..at as Token).map(|token| vocab.piece_len(token) as u64).sum())
                         .collect();
-                    let made: Vec<_> = entries.iter().map(|made| [made.left, made.right, made.rank]).collect();
-                    let again = Proven::again(&offsets, &made).unwrap();
-                    assert_eq!(again.entries, entries);
+                    let made: Vec<_> = entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect();
+                    assert_eq!(Proven::again(&offsets, &made).unwrap().entries[..], entries[..]);
                     found[usize::from(by_rank)] += 1;
                 }
                 Proof::Refuted { example, count } if fast.is_some() => {
@@ -391,9 +404,10 @@ mod tests {
         // a, b, ab, abb
         let offsets = [0, 1, 2, 4, 7];
         let made = [[0, 0, 0], [0, 0, 0], [0, 1, 1], [2, 1, 2]];
-        assert!(Proven::again(&offsets, &made).is_ok());
-        assert!(Proven::again(&offsets, &made[..3]).is_err());
-        assert!(Proven::again(&offsets[..4], &made).is_err());
+        let again = |offsets: &[u64], made: &[[u32; 3]]| Proven::again(offsets, made.as_flattened());
+        assert!(again(&offsets, &made).is_ok());
+        assert!(again(&offsets, &made[..3]).is_err());
+        assert!(again(&offsets[..4], &made).is_err());
         for (token, row) in [
             (3, [2, 4, 2]),
             (3, [2, u32::MAX, 2]),
@@ -406,7 +420,7 @@ mod tests {
         ] {
             let mut wrong = made;
             wrong[token] = row;
-            assert!(Proven::again(&offsets, &wrong).is_err(), "{row:?}");
+            assert!(again(&offsets, &wrong).is_err(), "{row:?}");
         }
     }
 }

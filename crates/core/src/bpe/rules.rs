@@ -3,7 +3,7 @@
 use super::prove::lengths;
 use super::Made;
 use crate::error::{Error, Result};
-use crate::memory::Table;
+use crate::memory::{prefetch, Table};
 use crate::vocab::{show, Token, Vocab};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +93,17 @@ impl Rules {
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
+        const BATCH: usize = 64;
         let mut rules = Self::with_room(entries.len());
-        for (made, token) in entries.iter().zip(0..).filter(|(made, _)| made.rank > 0) {
-            rules.add(made.left, made.right, Rule { rank: made.rank, token });
+        for (some, first) in entries.chunks(BATCH).zip((0..).step_by(BATCH)) {
+            for made in some {
+                let (at, _) = start(key(made.left, made.right), rules.shift);
+                prefetch(&rules.tags, at);
+                prefetch(&rules.slots, at);
+            }
+            for (made, token) in some.iter().zip(first..).filter(|(made, _)| made.rank > 0) {
+                rules.add(made.left, made.right, Rule { rank: made.rank, token });
+            }
         }
         rules
     }
