@@ -25,7 +25,8 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import BinaryIO
+from io import BufferedReader
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +130,7 @@ def _foreign(found: os.stat_result) -> str | None:
     return None
 
 
-def _unpacked(kept: BinaryIO) -> tuple[Spec, list[str]]:
+def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
     """What `_packed` packed, behind the first line. Raises all kinds of errors on other bytes."""
     checksum, length = _NUMBERS.unpack(kept.read(_NUMBERS.size))
     left = os.fstat(kept.fileno()).st_size - kept.tell()
@@ -163,7 +164,7 @@ def _checked(section: npt.NDArray[np.uint8], checksum: int) -> npt.NDArray[np.ui
 
 
 def _checksum(section: bytes) -> int:
-    return _core.checksum(np.frombuffer(section, dtype=np.uint8))
+    return _core.checksum(_bytes_of(section))
 
 
 # ======================== writing ========================
@@ -192,19 +193,29 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
             os.unlink(temporary)
 
 
-def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes]:
-    made = spec.model.compiled().made()
-    sections = spec.buffers() | ({} if made is None else {"made": made.astype("<u4").tobytes()})
-    sections["pieces"] = sections.pop("pieces")  # behind the numbers, which then all lie as the core wants them
+def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
+    made, vocab = spec.model.compiled().made(), spec.model.vocab
+    numbers = {"offsets": vocab.pieces.offsets, "ids": vocab.ids, "merges": spec.model.merges}
+    if made is not None:
+        numbers["made"] = made
+    # The pieces behind the numbers, which then all lie as the core wants them. None of it is copied.
+    sections = {
+        name: _bytes_of(section.astype(f"<u{section.itemsize}", copy=False)) for name, section in numbers.items()
+    }
+    sections["pieces"] = _bytes_of(vocab.pieces.data)
     header = {
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         "warnings": warnings,
-        "sections": [[name, _checksum(section), len(section)] for name, section in sections.items()],
+        "sections": [[name, _core.checksum(section), len(section)] for name, section in sections.items()],
     }
     line = json.dumps(header, allow_nan=False).encode()
-    return [MAGIC_LINE, _NUMBERS.pack(_checksum(line), len(line)), line, *sections.values()]
+    return [MAGIC_LINE, _NUMBERS.pack(_checksum(line), len(line)), line, *map(memoryview, sections.values())]
+
+
+def _bytes_of(values: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values, dtype=np.uint8)
 
 
 def _make_folder(folder: str) -> None:

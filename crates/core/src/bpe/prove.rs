@@ -109,13 +109,26 @@ impl Proving {
 
     /// Whether each entry is made of two that rank before it.
     fn by_ranks(&mut self, vocab: &Vocab) -> bool {
+        const STEP: Token = 1 << 14;
         let (prefixes, suffixes) = both(|| affixes::prefixes(vocab), || affixes::suffixes(vocab));
-        let (len, half) = (vocab.len() as Token, vocab.len() as Token / 2);
-        let cuts = |tokens| cuts(vocab, &prefixes, &suffixes, tokens);
-        let (low, high) = both(|| cuts(0..half), || cuts(half..len));
-        let mut cuts = low.iter().chain(&high);
+        let len = vocab.len() as Token;
+        let step = |from: Token| from..(from + STEP).min(len);
+        let cuts = |from| cuts(vocab, &prefixes, &suffixes, step(from));
+        let mut ready = cuts(0);
+        // While a step is proved, the next is prepared.
+        (0..len).step_by(STEP as usize).all(|from| {
+            let next = || if from + STEP < len { cuts(from + STEP) } else { Vec::new() };
+            let (next, is_proved) = both(next, || self.by_cuts(step(from), &ready));
+            ready = next;
+            is_proved
+        })
+    }
+
+    /// The same of some entries, with all their cuts.
+    fn by_cuts(&mut self, mut tokens: std::ops::Range<Token>, cuts: &[(Token, Token, Token)]) -> bool {
+        let mut cuts = cuts.iter();
         let mut next = cuts.next();
-        (0..len).all(|token| {
+        tokens.all(|token| {
             let mut made = self.is_made(token);
             while let Some(&(_, start, end)) = next.filter(|&&(whole, ..)| whole == token) {
                 made = made || self.makes(start, end, Rule { rank: token, token });
