@@ -141,7 +141,7 @@ def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
     # All of them at once, into memory that NumPy has in huge pages where it can: a fault in every 4 KiB takes longer
     # than reading.
     memory = np.empty(left - length, dtype=np.uint8)
-    if kept.readinto(memory) != len(memory):
+    if kept.readinto(memory.data) != len(memory):
         raise ValueError("cut off")
     memory.setflags(write=False)
     buffers, at = {}, 0
@@ -195,7 +195,11 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
 
 def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
     made, vocab = spec.model.compiled().made(), spec.model.vocab
-    numbers = {"offsets": vocab.pieces.offsets, "ids": vocab.ids, "merges": spec.model.merges}
+    numbers: dict[str, npt.NDArray[Any]] = {
+        "offsets": vocab.pieces.offsets,
+        "ids": vocab.ids,
+        "merges": spec.model.merges,
+    }
     if made is not None:
         numbers["made"] = made
     # The pieces behind the numbers, which then all lie as the core wants them. None of it is copied.
@@ -211,7 +215,12 @@ def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
         "sections": [[name, _core.checksum(section), len(section)] for name, section in sections.items()],
     }
     line = json.dumps(header, allow_nan=False).encode()
-    return [MAGIC_LINE, _NUMBERS.pack(_checksum(line), len(line)), line, *map(memoryview, sections.values())]
+    return [
+        MAGIC_LINE,
+        _NUMBERS.pack(_checksum(line), len(line)),
+        line,
+        *(section.data for section in sections.values()),
+    ]
 
 
 def _bytes_of(values: Any) -> npt.NDArray[np.uint8]:

@@ -76,13 +76,13 @@ def read(data: bytes, source: str) -> Spec:
             (start, end), (next_start, next_end) = sorted((vocab, merges))
             rest = b"null".join((data[:start], data[end:next_start], data[next_end:]))
             try:
-                return _spec(parse(rest, source), _Tokens(entries, by_characters))
+                return _spec(parse(rest, source), Tokens(entries, by_characters))
             except FormatError:
                 continue
     return _spec(parse(data, source), None)
 
 
-class _Tokens:
+class Tokens:
     """The tokens of a model, as the core reads them: those that spell something, packed, the others, and the merges."""
 
     def __init__(self, entries: _core.Entries, by_characters: bool) -> None:
@@ -115,7 +115,7 @@ class _Tokens:
         return piece.decode() if self.by_characters else to_alphabet(piece)
 
 
-def _spec(root: Node, tokens: _Tokens | None) -> Spec:
+def _spec(root: Node, tokens: Tokens | None) -> Spec:
     """The spec; `tokens` where they are read already and stand no more in `root`."""
     _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     _check_fixed(root, _FIXED_FIELDS)
@@ -145,7 +145,7 @@ def _spec(root: Node, tokens: _Tokens | None) -> Spec:
 class _Known:
     """The ids that stand for something."""
 
-    def __init__(self, tokens: _Tokens, extra: Iterable[ExtraToken]) -> None:
+    def __init__(self, tokens: Tokens, extra: Iterable[ExtraToken]) -> None:
         self.tokens = tokens
         self.extra = {token.id for token in extra}
 
@@ -331,7 +331,7 @@ def _row_of(*steps: _Step) -> Pattern | None:
     return row
 
 
-def _read_tokens(node: Node, unit: Literal["byte", "character"]) -> _Tokens:
+def _read_tokens(node: Node, unit: Literal["byte", "character"]) -> Tokens:
     """Tokens that the core did not read: what is wrong with them, or else a plain spelling of the same for the core."""
     vocab = _read_vocab(node["vocab"])
     for token in vocab:
@@ -343,7 +343,7 @@ def _read_tokens(node: Node, unit: Literal["byte", "character"]) -> _Tokens:
     found = _core.read_members(plain, MAX_ID, unit == "character")
     if found is None:
         raise node.error("its vocab and merges do not belong together")
-    return _Tokens(found[2], unit == "character")
+    return Tokens(found[2], unit == "character")
 
 
 def _read_vocab(node: Node) -> dict[str, int]:
@@ -377,7 +377,7 @@ def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     return pairs
 
 
-def _read_added_tokens(node: Node, tokens: _Tokens) -> dict[str, ExtraToken]:
+def _read_added_tokens(node: Node, tokens: Tokens) -> dict[str, ExtraToken]:
     """The added tokens by content, with the ids that tokenizers gives them."""
     rows = [(step, _read_added_token(step)) for step in node.items()]
     owners: dict[int, str] = {}
@@ -429,7 +429,7 @@ def assigned_ids(id_of: Callable[[str], int | None], count: int, contents: Itera
 
 def _read_model(
     node: Node,
-    tokens: _Tokens,
+    tokens: Tokens,
     added: dict[str, ExtraToken],
     root: Node,
     unit: Literal["byte", "character"],
@@ -483,7 +483,7 @@ def _is_unit(piece: bytes, unit: str, marker: str) -> bool:
     return len(piece) == 1 or (unit == "character" and len(piece.decode().removesuffix(marker)) == 1)
 
 
-def _read_unk(node: Node, tokens: _Tokens) -> int:
+def _read_unk(node: Node, tokens: Tokens) -> int:
     if node.value is None:
         raise node.error("without one, tokenizers drops unknown characters, which is not supported; name a token")
     id = tokens.id_of(node.text())
@@ -492,7 +492,7 @@ def _read_unk(node: Node, tokens: _Tokens) -> int:
     return id
 
 
-def _check_bytes(node: Node, tokens: _Tokens, gone: set[int], marker: str) -> None:
+def _check_bytes(node: Node, tokens: Tokens, gone: set[int], marker: str) -> None:
     for end in dict.fromkeys(("", marker)):
         needed = (byte for byte in range(256) if byte not in NEVER_IN_UTF8)
         found = {byte: tokens.entry(to_alphabet(bytes([byte])) + end) for byte in needed}
@@ -608,7 +608,7 @@ def template_roles(template: Template) -> dict[str, int]:
     return {name: cast("int", ids[0]) for name, ids in (("bos", before), ("eos", after)) if len(ids) == 1}
 
 
-def _unk_role(unk: Node, tokens: _Tokens, added: dict[str, ExtraToken]) -> dict[str, int]:
+def _unk_role(unk: Node, tokens: Tokens, added: dict[str, ExtraToken]) -> dict[str, int]:
     """A model with all bytes never needs its unknown token; the file may still name it."""
     if unk.value is None:
         return {}
