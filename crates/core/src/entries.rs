@@ -304,3 +304,141 @@ const BYTES: [u16; CHARS] = {
     }
     bytes
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(data: &str) -> Option<Members> {
+        Members::read(data.as_bytes(), 99, Spelling::Alphabet)
+    }
+
+    #[test]
+    fn members_are_found_and_read_wherever_they_stand() {
+        let vocab = r#"{"a": 0, "\u0062": 2, "Ġb": 3, "c": 1, "Ġ" : 7, "bc": 9, "日\n": 8}"#;
+        for (merges, order) in [
+            (r#"["Ġ b", "b c"]"#, [0, 1]),
+            (r#"[ ["Ġ", "b"], ["\u0062" ,"c"] ]"#, [0, 1]),
+            (r#"["Ġ b","b c"]"#, [1, 0]),
+        ] {
+            let members = [format!("\"vocab\": {vocab}"), format!("\"merges\" : {merges}\n")];
+            let [first, second] = order.map(|at| &members[at]);
+            for bom in ["", "\u{feff}"] {
+                let data = format!(
+                    "{bom}{{\"x\": [{{\"vocab\": \"}}]\\\"\"}}, 1e5], \"model\":\n{{\"y\": -0.5, {first}, {second}}}, \"z\": null}}"
+                );
+                let Members { vocab: at, merges: merges_at, entries } = read(&data).expect(&data);
+                assert_eq!((&data[at], &data[merges_at]), (vocab, merges));
+                assert_eq!(entries.vocab.packed(), (&b"acb b bc"[..], &[0, 1, 2, 3, 7, 9][..]));
+                assert_eq!(entries.offsets, [0, 1, 2, 3, 5, 6, 8]);
+                assert_eq!(entries.others, [("日\n".to_owned(), 8)]);
+                assert_eq!(entries.merges, [[7, 2], [2, 1]]);
+                assert_eq!(entries.merged, [false, true, true, true, true, true]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_unusual_is_left_to_others() {
+        let file = |vocab: &str, merges: &str| format!(r#"{{"model": {{"vocab": {vocab}, "merges": {merges}}}}}"#);
+        assert!(read(&file("{}", "[]")).is_some());
+        let vocab = r#"{"a": 0, "b": 1, "ab": 2}"#;
+        assert!(read(&file(vocab, r#"["a b"]"#)).is_some());
+        for merges in [
+            "null",
+            "{}",
+            r#"["a b""#,
+            r#"["a b",]"#,
+            r#"["ab"]"#,
+            r#"["a b "]"#,
+            r#"["a b", "a b"]"#,
+            r#"["b a"]"#,
+            r#"["a c"]"#,
+            r#"[" b"]"#,
+            r#"["a b", ["a", "b"]]"#,
+            r#"[["a", "b", "ab"]]"#,
+            r#"[["a", 1]]"#,
+            "[1]",
+        ] {
+            assert!(read(&file(vocab, merges)).is_none(), "{merges}");
+        }
+        for vocab in [
+            "[]",
+            r#"{"a": 0"#,
+            r#"{"a": 0,}"#,
+            r#"{"a" 0}"#,
+            r#"{"a": -1}"#,
+            r#"{"a": 1.0}"#,
+            r#"{"a": 1e0}"#,
+            r#"{"a": 01}"#,
+            r#"{"a": 100}"#,
+            r#"{"a": 99999999999}"#,
+            r#"{"a": "0"}"#,
+            r#"{"": 0}"#,
+            r#"{"a": 0, "a": 1}"#,
+            r#"{"a": 0, "b": 0}"#,
+            r#"{"a": 0, "日": 0}"#,
+            r#"{"日": 0, "日": 1}"#,
+            r#"{"日": 0, "月": 0}"#,
+            r#"{"\ud800": 0}"#,
+            r#"{"\ud800\u0061": 0}"#,
+            r#"{"\x": 0}"#,
+            r#"{"\u00g0": 0}"#,
+            "{\"\n\": 0}",
+            r#"{a: 0}"#,
+        ] {
+            assert!(read(&file(vocab, "[]")).is_none(), "{vocab}");
+        }
+        for data in [
+            "",
+            "[]",
+            "{}",
+            r#"{"model": null}"#,
+            r#"{"model": {}}"#,
+            r#"{"model": {"vocab": {}}}"#,
+            r#"{"model": {"merges": []}}"#,
+            r#"{"model": {"vocab": {}, "vocab": {}, "merges": []}}"#,
+            r#"{"model": {"vocab": {}, "merges": [], "merges": []}}"#,
+            r#"{"model": {"vocab": {}, "merges": []}, "model": {}}"#,
+            r#"{"model": {"vocab": {}, "merges": []}"#,
+        ] {
+            assert!(read(data).is_none(), "{data}");
+        }
+        assert!(Members::read(b"{\"model\": {\"vocab\": {\"\xff\": 0}, \"merges\": []}}", 9, Spelling::Plain).is_none());
+    }
+
+    #[test]
+    fn plain_tokens_are_what_they_say() {
+        let data = r#"{"model": {"vocab": {"é": 0, "\ud83d\ude00": 1, "é😀": 2}, "merges": ["é \ud83d\uDE00"]}}"#;
+        let entries = Members::read(data.as_bytes(), 9, Spelling::Plain).expect("a file").entries;
+        assert_eq!(entries.vocab.packed().0, "é😀é😀".as_bytes());
+        assert_eq!(entries.merges, [[0, 1]]);
+    }
+
+    #[test]
+    fn lines_are_merges() {
+        let vocab = br#"{"a": 0, "b": 1, "ab": 2, "aab": 5} "#;
+        let read = |lines: &str| Entries::read(vocab, lines.as_bytes(), 9).map(|entries| entries.merges);
+        for lines in ["a b\na ab\n", "#version: 0.2\na b\r\na ab", "\u{feff}#version: 1\na b\na ab\n"] {
+            assert_eq!(read(lines), Some(vec![[0, 1], [0, 2]]), "{lines:?}");
+        }
+        assert_eq!(read(""), Some(vec![]));
+        for lines in ["\n", "a b\n\na ab\n", "a b\n#version: 1\n", "a b a\n", "a b\na b\n", "a c\n", "ab\n"] {
+            assert_eq!(read(lines), None, "{lines:?}");
+        }
+        assert!(Entries::read(b"{} x", b"", 9).is_none());
+    }
+
+    #[test]
+    fn the_alphabet_spells_every_byte_once() {
+        let mut spelled = Vec::new();
+        let chars =
+            ('\0'..='\u{fff}').filter(|char| spell(char.to_string().as_bytes(), Spelling::Alphabet, &mut spelled));
+        let chars: String = chars.collect();
+        assert!(chars.starts_with("!\"#") && chars.ends_with("łŃ") && !chars.contains('\u{ad}'));
+        let mut bytes = spelled.clone();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
+        assert_eq!(&spelled[188..], &[(0..=32).collect::<Vec<u8>>(), (127..=160).collect(), vec![173]].concat());
+    }
+}
