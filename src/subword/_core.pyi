@@ -109,8 +109,7 @@ class Model:
     def made(self) -> _U32 | None:
         """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
 
-        Or shape (1, 2), where it is refuted: an entry that does not encode to itself, and how many there are. None for
-        models about which nothing is proved.
+        No rows where it is refuted that all are made so. None for models about which nothing is known.
         """
 
 @final

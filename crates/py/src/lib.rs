@@ -121,18 +121,16 @@ impl Model {
         let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
             return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
         };
-        let made = match made.as_ref().map(|made| (made.shape(), made.as_slice())) {
+        let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
             None => None,
-            Some((&[1, 2] | &[_, 3], Ok(made))) => Some(made),
+            Some((3, Ok(made))) => Some(made),
             Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
         };
         interruptible(py, |_| {
             let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
             let (known, vocab) = match made {
                 None => (None, vocab()),
-                Some(&[example, count]) if (example as usize) < ids.len() => {
-                    (Some(Known::Failed { example, count: count as usize }), vocab())
-                }
+                Some([]) => (Some(Known::Refuted), vocab()),
                 Some(made) => {
                     let (proven, vocab) = both(|| Proven::again(offsets, made), vocab);
                     (Some(Known::Proven(proven?)), vocab)
@@ -145,9 +143,9 @@ impl Model {
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
         let rows = interruptible(py, |_| Ok(self.0.made()))?;
-        rows.map(|(rows, columns)| {
-            let len = rows.len() / columns;
-            rows.into_pyarray(py).reshape([len, columns])
+        rows.map(|rows| {
+            let len = rows.len() / 3;
+            rows.into_pyarray(py).reshape([len, 3])
         })
         .transpose()
     }

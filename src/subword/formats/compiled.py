@@ -153,7 +153,7 @@ def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
     made = buffers.pop("made", None)
     plain = buffers | {"pieces": buffers["pieces"].tobytes()}
     spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"])
-    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 2 if made.size == 8 else 3))
+    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 3))
     return spec, header["warnings"]
 
 

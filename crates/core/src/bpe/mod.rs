@@ -63,8 +63,8 @@ enum Proof {
     /// Every entry encodes to itself, and is made as it says here. An entry that does not rank after its parts, if
     /// there is one.
     Proved { entries: Table<Made>, out_of_order: Option<Token> },
-    /// An entry that does not, and how many there are.
-    Refuted { example: Token, count: usize },
+    /// Some do not: the first of them, and how many there are, found when `plan` first tells it.
+    Refuted(OnceLock<(Token, usize)>),
     /// Nothing is proved of vocabularies of other units than bytes.
     Untried,
 }
@@ -110,21 +110,21 @@ impl Bpe {
                 return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"))
             }
         };
-        let (in_order, failed) = match (known, &units) {
-            (_, Some(_)) => (None, None),
-            (Some(Known::Failed { example, count }), None) => (None, Some((example, count))),
-            (Some(Known::Proven(proven)), None) if proven.entries.len() == vocab.len() => (Some(proven), None),
-            (_, None) => (prove::in_order(&vocab, merges.as_deref()), None),
+        let is_refuted = matches!(known, Some(Known::Refuted));
+        let in_order = match known {
+            _ if units.is_some() || is_refuted => Err(Vec::new()),
+            Some(Known::Proven(proven)) if proven.entries.len() == vocab.len() => Ok(proven),
+            _ => prove::in_order(&vocab, merges.as_deref()),
         };
         let (proof, rules) = match in_order {
-            Some(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
-            Some(Proven { rules, failed: Some((example, count)), .. }) => (Proof::Refuted { example, count }, rules),
-            None => {
+            Ok(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
+            Ok(Proven { rules, failed: Some(failed), .. }) => (Proof::Refuted(OnceLock::from(failed)), rules),
+            Err(suspects) => {
                 let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
-                match (&units, failed) {
-                    (Some(_), _) => (Proof::Untried, rules),
-                    (None, Some((example, count))) => (Proof::Refuted { example, count }, rules),
-                    (None, None) => prove::prove(&vocab, &byte_tokens, rules),
+                match units {
+                    Some(_) => (Proof::Untried, rules),
+                    None if is_refuted => (Proof::Refuted(OnceLock::new()), rules),
+                    None => prove::prove(&vocab, &byte_tokens, rules, &suspects),
                 }
             }
         };
@@ -144,15 +144,14 @@ impl Bpe {
         })
     }
 
-    /// What need not be found out again: how each entry is made (left, right, rank plus one; 0 for a byte), where each is
-    /// proved to be made so, in the order of the ranks; or one row of two, where one is proved not to be: which, and of
-    /// how many that is true. With it `new` needs no proof.
-    pub fn made(&self) -> Option<(Vec<u32>, usize)> {
+    /// What need not be found out again: how each entry is made (left, right, rank plus one; 0 for a byte), one after the
+    /// other, where each is proved to be made so, in the order of the ranks; nothing of any where some are not.
+    pub fn made(&self) -> Option<Vec<u32>> {
         match &self.proof {
             Proof::Proved { entries, out_of_order: None } => {
-                Some((entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect(), 3))
+                Some(entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect())
             }
-            Proof::Refuted { example, count } => Some((vec![*example, *count as u32], 2)),
+            Proof::Refuted(_) => Some(Vec::new()),
             _ => None,
         }
     }
@@ -304,7 +303,11 @@ impl Bpe {
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
             }
-            Proof::Refuted { example, count } => {
+            Proof::Refuted(found) => {
+                let find = || prove::failed(&self.vocab, &self.byte_tokens, &self.rules).unwrap_or_default();
+                // Found outside the lock, as `linear` builds its trie.
+                let failed = found.get().copied().unwrap_or_else(find);
+                let (example, count) = found.get_or_init(|| failed);
                 let total = self.vocab.len();
                 let why =
                     format!("{count} of {total} entries do not encode to themselves, such as {}", entry(*example));

@@ -6,6 +6,8 @@
 //! ones that do not. The one pass over long pieces needs the order as well: it takes the rank of an entry for the
 //! time at which it is made.
 
+use std::sync::OnceLock;
+
 use super::affixes;
 use super::rules::{Merge, Rule, Rules};
 use super::{merge, Made, Proof, MEDIUM};
@@ -15,7 +17,7 @@ use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
 /// How each entry is made that encodes to itself, where each of these ranks after its parts: what `prove` would find,
-/// several times as fast. None where it is otherwise, or where only `prove` can tell.
+/// several times as fast. Where it is otherwise, or where only `prove` can tell, some entries that may not.
 ///
 /// By induction over the ranks, the lowest first. Let what is made so far be proved. Of the next entry's bytes the rules
 /// so far make one encoding; a rule that joins two entries made before makes the new one exactly if these two are that
@@ -25,7 +27,7 @@ use crate::vocab::{Token, Vocab};
 /// had their turns no text can give, and a rule that joins it never fires.
 ///
 /// `merges` is None where entries are joined by their ranks.
-pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> Option<Proven> {
+pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> std::result::Result<Proven, Vec<Token>> {
     let mut proving =
         Proving { entries: Table::filled(Made::default(), vocab.len()), rules: Rules::with_room(vocab.len()) };
     (0..).zip(proving.entries.iter_mut()).for_each(|(token, made)| made.len = vocab.piece_len(token) as u32);
@@ -34,8 +36,11 @@ pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> Option<Proven> {
         Some(merges) => proving.by_merges(merges),
     };
     let not_made = || (0..vocab.len() as Token).filter(|&token| !proving.is_made(token));
+    if !is_in_order {
+        return Err(not_made().take(SUSPECTS).collect());
+    }
     let failed = not_made().next().map(|example| (example, not_made().count()));
-    is_in_order.then_some(Proven { failed, entries: proving.entries, rules: proving.rules })
+    Ok(Proven { failed, entries: proving.entries, rules: proving.rules })
 }
 
 /// How each entry is made, and the rules that do it, one an entry.
@@ -49,11 +54,8 @@ pub struct Proven {
 /// What is known of a model from before.
 pub enum Known {
     Proven(Proven),
-    /// That it cannot be proved: an entry that does not encode to itself, and how many there are.
-    Failed {
-        example: Token,
-        count: usize,
-    },
+    /// That it cannot be proved.
+    Refuted,
 }
 
 impl Proven {
@@ -236,27 +238,23 @@ pub fn lengths(vocab: &Vocab) -> Vec<bool> {
     exists
 }
 
-/// The proof, and the rules that are needed.
-pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof, Rules) {
+/// So many entries are tried before all are.
+const SUSPECTS: usize = 64;
+
+/// The proof, and the rules that are needed. If one of the `suspects` fails, the others need not be tried.
+pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules, suspects: &[Token]) -> (Proof, Rules) {
+    if try_all(vocab, byte_tokens, &rules, suspects.iter().copied()).contains(&None) {
+        return (Proof::Refuted(OnceLock::new()), rules);
+    }
     let len = vocab.len();
-    let tried = |tokens: std::ops::Range<Token>| {
-        let mut out = Vec::new();
-        let made = tokens.map(|token| {
-            let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
-            last_merge(vocab, bytes, &rules, token, &mut out)
-        });
-        made.collect::<Vec<_>>()
-    };
     let half = len as Token / 2;
+    let tried = |tokens| try_all(vocab, byte_tokens, &rules, tokens);
     let (low, high) = both(|| tried(0..half), || tried(half..len as Token));
-    let made = || low.iter().chain(&high);
-    let count = made().filter(|made| made.is_none()).count();
-    let failed = made().position(Option::is_none).map(|token| token as Token);
-    if let Some(example) = failed {
-        return (Proof::Refuted { example, count }, rules);
+    if low.contains(&None) || high.contains(&None) {
+        return (Proof::Refuted(OnceLock::new()), rules);
     }
     let mut entries = Table::filled(Made::default(), len);
-    entries.iter_mut().zip(made().flatten()).for_each(|(entry, &made)| *entry = made);
+    entries.iter_mut().zip(low.iter().chain(&high).flatten()).for_each(|(entry, &made)| *entry = made);
     let early = |&token: &usize| {
         let Made { left, right, rank, .. } = entries[token];
         rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
@@ -264,6 +262,28 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof,
     let out_of_order = (0..len).find(early).map(|token| token as Token);
     let needed = Rules::from_entries(&entries);
     (Proof::Proved { entries, out_of_order }, needed)
+}
+
+/// The first entry that does not encode to itself, and how many there are.
+pub fn failed(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Option<(Token, usize)> {
+    let tried = try_all(vocab, byte_tokens, rules, 0..vocab.len() as Token);
+    let example = tried.iter().position(Option::is_none)?;
+    Some((example as Token, tried.iter().filter(|made| made.is_none()).count()))
+}
+
+/// How entries are made, by the loop.
+fn try_all(
+    vocab: &Vocab,
+    byte_tokens: &[Token; 256],
+    rules: &Rules,
+    tokens: impl Iterator<Item = Token>,
+) -> Vec<Option<Made>> {
+    let mut out = Vec::new();
+    let made = tokens.map(|token| {
+        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
+        last_merge(vocab, bytes, rules, token, &mut out)
+    });
+    made.collect()
 }
 
 /// How an entry is made of what its piece starts as; None if it does not encode to itself.
@@ -366,10 +386,11 @@ mod tests {
             let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
             let fast = in_order(&vocab, merges.as_deref());
             let bytes = byte_tokens(&vocab);
-            let (proof, rules) = prove(&vocab, &bytes, rules);
+            let suspects = fast.as_ref().err().cloned().unwrap_or_default();
+            let (proof, rules) = prove(&vocab, &bytes, rules, &suspects);
             match proof {
                 Proof::Proved { entries, out_of_order: None } => {
-                    let Some(proven) = fast else {
+                    let Ok(proven) = fast else {
                         missed += 1;
                         continue;
                     };
@@ -381,9 +402,10 @@ mod tests {
                     assert_eq!(Proven::again(&offsets, &made).unwrap().entries[..], entries[..]);
                     found[usize::from(by_rank)] += 1;
                 }
-                Proof::Refuted { example, count } if fast.is_some() => {
-                    let proven = fast.unwrap();
-                    assert_eq!(proven.failed, Some((example, count)));
+                Proof::Refuted(_) if fast.is_ok() => {
+                    let proven = fast.ok().unwrap();
+                    assert_eq!(proven.failed, failed(&vocab, &bytes, &rules));
+                    assert_eq!(proven.failed, failed(&vocab, &bytes, &proven.rules));
                     for _ in 0..4 {
                         let text: Vec<Token> = (0..dice.below(12) + 1).map(|_| dice.below(3) as Token).collect();
                         let (mut all, mut few) = (Vec::new(), Vec::new());
@@ -404,7 +426,7 @@ mod tests {
                     found[4] += 1;
                 }
                 _ => {
-                    assert!(fast.is_none());
+                    assert!(fast.is_err());
                     found[2 + usize::from(by_rank)] += 1;
                 }
             }
