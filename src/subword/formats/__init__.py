@@ -213,7 +213,7 @@ def load(
     name = path_of(path)
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
-    if compiled.is_on() and os.path.isfile(name):
+    if compiled.is_on():
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
             return kept

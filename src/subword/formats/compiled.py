@@ -20,7 +20,6 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 import struct
 import time
 from collections.abc import Sequence
@@ -78,13 +77,12 @@ def _path(key: str) -> str:
 
 def find_path(file: Input) -> Spec | None:
     """What was kept of the file at a path, if it is all that was read: it is hashed a part at a time, and not kept."""
-    if file.path is None or not os.path.isdir(os.path.dirname(_path(""))):
+    # A pipe is not opened: what comes out of it comes once.
+    if file.path is None or not os.path.isfile(file.path) or not os.path.isdir(os.path.dirname(_path(""))):
         return None
     digest, part = hashlib.sha256(), memoryview(bytearray(2**18))
     try:
         with open(file.path, "rb", buffering=0) as source:
-            if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-                return None  # what comes out of a pipe comes once
             while count := source.readinto(part):
                 digest.update(part[:count])
     except OSError:
