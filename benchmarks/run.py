@@ -269,6 +269,9 @@ def run_worker(job: Job, cache: str) -> Result:
         "RAYON_NUM_THREADS": str(job["threads"]),
         "TIKTOKEN_CACHE_DIR": "",
         "XDG_CACHE_HOME": cache,
+        # Installing a package compiles its modules; those of a source tree are compiled here, before anything is timed.
+        "PYTHONPYCACHEPREFIX": str(texts.WORK / "bytecode"),
+        "PYTHONDONTWRITEBYTECODE": "",
     }
     command = [sys.executable, str(HERE / "worker.py"), json.dumps(job)]
     try:

@@ -394,7 +394,7 @@ def test_places_that_are_no_files(elsewhere: Path, monkeypatch: pytest.MonkeyPat
     put(elsewhere / "carrier" / "other.gz", b"no gzip")
     packages = (("carrier", "toy.gz"), ("carrier", "other.gz"))
     file = known.File(TOY.path, TOY.sha256, packages)
-    monkeypatch.setitem(known.KNOWN, "toy", known.Known("toy", (file,), "cl100k"))
+    monkeypatch.setitem(known.KNOWN, "toy", known.Known("toy", (file,), "cl100k", {}))
     with pytest.raises(FileNotFoundError, match=r"\(not a file\).*toy\.gz \(Compressed.*other\.gz \(Not a gzipped"):
         subword.load("toy")
 

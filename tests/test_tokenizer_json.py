@@ -13,12 +13,13 @@ import vocabularies
 from format_specs import END, LONE, MERGES, STRANGE, WITH_END, bpe, changed, nodes, result_or_error, spec_of, write_json
 
 import subword
-from subword import formats
+from subword import _core, formats
 from subword.errors import FormatError, SubwordValueError
 from subword.formats import native, tokenizer_json
 from subword.patterns import PATTERNS
 from subword.spec import (
     BPE,
+    MAX_ID,
     Digits,
     ExtraToken,
     MatchTokens,
@@ -94,6 +95,73 @@ def document(spec: Spec = WITH_END) -> Any:
 
 def read_document(root: Any) -> Spec:
     return formats.read(json.dumps(root).encode(), "x.json")
+
+
+# ======================== the two ways to read it ========================
+
+
+def in_other_words() -> dict[str, bytes]:
+    """Files that mean what `WITH_END`'s does."""
+    root = document()
+    model = root["model"]
+    lists = {**root, "model": {**model, "merges": [" ".join(pair) for pair in model["merges"]]}}
+    entries = [*model["vocab"].items()]
+    random.Random(5).shuffle(entries)
+    found = {
+        "escapes": json.dumps(root),
+        "no escapes, one line": json.dumps(root, ensure_ascii=False),
+        "merges as strings": json.dumps(lists, indent=1),
+        "members in reverse": json.dumps({**root, "model": dict(reversed(model.items()))}),
+        "entries in any order": json.dumps({**root, "model": {**model, "vocab": dict(entries)}}),
+        "the model first": json.dumps({"model": model, **root}),
+        "an escaped name": json.dumps(root).replace('"vocab"', '"\\u0076ocab"'),
+        "a byte-order mark": "\ufeff" + json.dumps(root),
+    }
+    return {what: text.encode() for what, text in found.items()}
+
+
+@pytest.mark.parametrize("what", in_other_words())
+def test_the_same_in_other_words_is_the_same(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = in_other_words()[what]
+    assert _core.read_members(data, MAX_ID, False) is not None
+    assert formats.read(data) == WITH_END
+    # And without the core, which then only packs what was found to be sound.
+    read, refused = _core.read_members, []
+
+    def second(data: bytes, most: int, by_characters: bool) -> Any:
+        refused.append(data)
+        return read(data, most, by_characters) if len(refused) > 2 else None
+
+    monkeypatch.setattr(_core, "read_members", second)
+    assert formats.read(data) == WITH_END
+    assert refused[:2] == [data, data]
+    assert len(refused) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damage_gives_the_same_either_way(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the core takes means the same as where it takes nothing; and where it takes nothing, the error is that."""
+    dice = random.Random(seed)
+    data = in_other_words()[dice.choice([*in_other_words()])]
+    around = [data.index(b"model"), data.index(b'"!"'), data.index(b"merges"), len(data) - 40]
+    parts = [b'"', b"\\", b",", b" ", b"\n", b"\\u0061", b"\\ud83d", b"null", b"[", b"}", b"0", b".5", b"\xff", b"a b"]
+    read = _core.read_members
+    for _ in range(150):
+        at = min(dice.choice(around) + dice.randrange(60), len(data) - 1)
+        wrong = data[:at] + dice.choice([*parts, b""]) + data[at + dice.randrange(3) :]
+        monkeypatch.setattr(_core, "read_members", read)
+        fast = spec_or_message(wrong)
+        monkeypatch.setattr(
+            _core, "read_members", lambda data, *rest, wrong=wrong: None if data == wrong else read(data, *rest)
+        )
+        assert fast == spec_or_message(wrong), wrong
+
+
+def spec_or_message(data: bytes) -> Spec | str:
+    try:
+        return formats.read(data, "x")
+    except FormatError as error:
+        return str(error)
 
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from texts import TEXTS
 
 import subword
-from subword import Tokenizer, formats
+from subword import Tokenizer, _core, formats
 from subword.bpe import reference
 from subword.byte_alphabet import GPT2_BYTE_ORDER, to_alphabet
 from subword.errors import FormatError, SubwordOSError, SubwordValueError, SubwordWarning
 from subword.formats import known, minbpe, rank_merges, tiktoken, vocab_merges
 from subword.formats.bare import Input
 from subword.patterns import character_class
-from subword.spec import BPE, ExtraToken, MatchTokens, Normalize, Spec, Split, SplitRegex, Template, Vocab
+from subword.spec import BPE, MAX_ID, ExtraToken, MatchTokens, Normalize, Spec, Split, SplitRegex, Template, Vocab
 
 # ======================== specs, and how they come back ========================
 
@@ -498,6 +498,25 @@ def both(vocab: Any = None, merges: bytes | None = None) -> dict[str, bytes]:
     elif vocab is not None:
         data = vocab
     return {"vocab.json": data, "merges.txt": FILES["merges.txt"] if merges is None else merges}
+
+
+WITH_X = spec_of(ExtraToken(300, "<|x|>"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        both(),
+        both(merges=FILES["merges.txt"].replace(b"\n", b"\r\n")),
+        both(lambda ids: ids.update({"漢": 998, "<|x|>": 300, "<y>": 997})),
+    ],
+)
+def test_the_core_reads_what_is_read_without_it(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = back_from_vocab_merges(WITH_X, files)
+    assert _core.read_entries(files["vocab.json"], files["merges.txt"], MAX_ID) is not None
+    monkeypatch.setattr(_core, "read_entries", lambda *_: None)
+    again = back_from_vocab_merges(WITH_X, files)
+    assert (again, again.extra, dict(again.roles)) == (spec, spec.extra, dict(spec.roles))
 
 
 MERGES = FILES["merges.txt"]

@@ -48,6 +48,44 @@ def read_ranks(
     """
 
 @final
+class Entries:
+    """The tokens of a file that spells them as text, and its merges: read by `read_members` or `read_entries`."""
+
+    @property
+    def pieces(self) -> bytes:
+        """The bytes of the tokens that spell some, one after the other, by their ids."""
+
+    @property
+    def offsets(self) -> _U64: ...
+    @property
+    def ids(self) -> _U32: ...
+    @property
+    def merges(self) -> _U32:
+        """Rows of (left id, right id)."""
+
+    @property
+    def merged(self) -> npt.NDArray[np.bool_]:
+        """Whether a merge joins or makes an entry, for each."""
+
+    @property
+    def others(self) -> list[tuple[str, int]]:
+        """The tokens that spell nothing, and their ids."""
+
+    def find(self, piece: bytes) -> int | None:
+        """At which place an entry stands, if there is one."""
+
+def read_members(
+    data: bytes, most: int, by_characters: bool
+) -> tuple[tuple[int, int], tuple[int, int], Entries] | None:
+    """The members `vocab` and `merges` of the member `model` of a JSON file: from where to where each stands in it, and
+    what they hold. Tokens spell bytes in GPT-2's alphabet, or characters. None where anything in them is unusual, not
+    to speak of wrong: a whole parser can say what it is. Ids go up to `most`.
+    """
+
+def read_entries(vocab: bytes, merges: bytes, most: int) -> Entries | None:
+    """The same of a `vocab.json` and the lines of its `merges.txt`, in GPT-2's alphabet."""
+
+@final
 class Policy:
     """Which special tokens a call takes from text, and which strings it refuses. Made by `Engine.policy`."""
 
@@ -69,7 +107,10 @@ class Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
     def made(self) -> _U32 | None:
-        """How each entry is made, shape (entries, 3): two indices of entries and a rank; None if it is not proved."""
+        """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
+
+        No rows where it is refuted that all are made so. None for models about which nothing is known.
+        """
 
 @final
 class Engine:

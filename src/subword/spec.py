@@ -259,7 +259,9 @@ class Vocab:
 
     def piece_of(self, id: int) -> bytes | None:
         """The entry with an id, if there is one."""
-        at = int(np.searchsorted(self.ids, id))
+        if not 0 <= id <= MAX_ID:
+            return None
+        at = int(self.ids.searchsorted(np.uint32(id)))  # of another type, it would have all ids converted
         if at == len(self.ids) or self.ids[at] != id:
             return None
         piece: bytes = self.pieces[at]
@@ -481,11 +483,14 @@ class Spec:
     def from_outline(
         cls,
         outline: dict[str, Any],
-        buffers: dict[str, bytes],
+        buffers: Mapping[str, Any],
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
     ) -> Spec:
-        """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others."""
+        """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
+
+        The pieces are taken as bytes, the numbers from any buffer; what is read-only is not copied.
+        """
         stages = tuple(
             STAGES[row["stage"]](**{name: value for name, value in row.items() if name != "stage"})
             for row in outline["stages"]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::extra::Policy;
+use crate::memory::ask_for_huge_pages;
 use crate::parallel::{as_they_come, job_size, jobs_of, work_on, Job};
 use crate::pipeline::Stop;
 use crate::unicode::is_start;
@@ -186,26 +187,9 @@ impl Joined {
         let share = ids as f64 / self.bytes.max(1) as f64;
         let left = (total.saturating_sub(self.bytes) as f64 * share * 1.05) as usize;
         self.ids.reserve(ids - self.ids.len() + left);
-        in_large_pages(self.ids.spare_capacity_mut());
+        ask_for_huge_pages(self.ids.spare_capacity_mut());
     }
 }
-
-/// Asks for large pages where there is room for many: the system then gives memory, and clears it, 2 MiB at a time, not
-/// 4 KiB, which takes as long as much of the encoding. NumPy does the same for its own arrays.
-#[cfg(target_os = "linux")]
-fn in_large_pages<T>(room: &mut [std::mem::MaybeUninit<T>]) {
-    const PAGE: usize = 1 << 21;
-    let bytes = room.as_mut_ptr_range();
-    let (start, end) = (bytes.start.addr().next_multiple_of(PAGE), bytes.end.addr() / PAGE * PAGE);
-    if end > start + PAGE {
-        // SAFETY: the pages lie in `room`, which is borrowed mutably; the advice does not change what is in them. Where
-        // it is not taken, nothing is different.
-        unsafe { libc::madvise(bytes.start.with_addr(start).cast(), end - start, libc::MADV_HUGEPAGE) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn in_large_pages<T>(_: &mut [std::mem::MaybeUninit<T>]) {}
 
 impl Engine {
     /// Ids of all texts in one buffer, and the length of each.

@@ -5,6 +5,7 @@
 //! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
 
 use crate::hash::{self, mix};
+use crate::memory::{prefetch, Table};
 use crate::pipeline::BATCH;
 
 /// Pieces of up to so many bytes are kept with their ids in one slot, if these are few.
@@ -65,10 +66,10 @@ struct Batch {
 }
 
 struct Pieces {
-    slots: Vec<Bucket>,
+    slots: Table<Bucket>,
     /// Short pieces added since it grew.
     added: usize,
-    long_slots: Vec<LongBucket>,
+    long_slots: Table<LongBucket>,
     long_added: usize,
     /// The bytes and the ids of long pieces.
     arena: Vec<u8>,
@@ -86,7 +87,8 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 
 impl Default for Cache {
     fn default() -> Self {
-        let (slots, long_slots) = (vec![Bucket::default(); FIRST / 2], vec![LongBucket::default(); FIRST / 4]);
+        let (slots, long_slots) =
+            (Table::filled(Bucket::default(), FIRST / 2), Table::filled(LongBucket::default(), FIRST / 4));
         Self {
             pieces: Pieces { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() },
             batch: Box::new(Batch {
@@ -143,25 +145,25 @@ impl Cache {
             if end - start <= SHORT {
                 *key = key_of(text, start, end);
                 *hash = hash_of(*key);
-                prefetch(pieces.bucket(*hash));
+                prefetch(&pieces.slots, pieces.at(*hash));
                 continue;
             }
             *key = 0;
             if end - start <= LONG {
                 *hash = hash::hash(&text[start..end]);
                 long |= 1 << i;
-                prefetch(pieces.long_bucket(*hash));
+                prefetch(&pieces.long_slots, pieces.long_at(*hash));
             }
         }
         while long != 0 {
             if let Some(slot) = pieces.long_slot(hashes[long.trailing_zeros() as usize]) {
-                pieces.arena.get(slot.at as usize).map(prefetch);
+                prefetch(&pieces.arena, slot.at as usize);
             }
             long &= long - 1;
         }
         let (mut len, mut missed) = (0, 0);
         for (i, (&key, &hash)) in keys[..bounds.len()].iter().zip(&*hashes).enumerate() {
-            let Bucket([first, second]) = pieces.bucket(hash);
+            let Bucket([first, second]) = &pieces.slots[pieces.at(hash)];
             let slot = if first.key == key { first } else { second };
             if slot.key == key && key != 0 {
                 len += out.known(slot, &mut ids[len..]);
@@ -192,7 +194,7 @@ impl Cache {
         let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
         // What all of them need first is on its way from memory before it is needed.
         for &(i, _) in missing {
-            prefetch(&pieces.slots[pieces.aside(hashes[i as usize])]);
+            prefetch(&pieces.slots, pieces.aside(hashes[i as usize]));
             encoder.prepare(piece(i));
         }
         new.clear();
@@ -233,18 +235,18 @@ impl Cache {
 
 impl Pieces {
     #[inline]
-    fn bucket(&self, hash: u64) -> &Bucket {
-        &self.slots[hash as usize & (self.slots.len() - 1)]
+    fn at(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
     }
 
     #[inline]
-    fn long_bucket(&self, hash: u64) -> &LongBucket {
-        &self.long_slots[hash as usize & (self.long_slots.len() - 1)]
+    fn long_at(&self, hash: u64) -> usize {
+        hash as usize & (self.long_slots.len() - 1)
     }
 
     #[inline]
     fn long_slot(&self, hash: u64) -> Option<&LongSlot> {
-        self.long_bucket(hash).0.iter().find(|slot| slot.hash == hash)
+        self.long_slots[self.long_at(hash)].0.iter().find(|slot| slot.hash == hash)
     }
 
     /// Appends the ids of a piece that is not where `encode` looks first, if they are known.
@@ -272,7 +274,7 @@ impl Pieces {
             let mut slot = Slot { key: key_of(piece, 0, piece.len()), ids: [0; FEW] };
             slot.ids[..ids.len()].copy_from_slice(ids);
             slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
-            if self.bucket(hash).0.iter().all(|other| other.key != slot.key) {
+            if self.slots[self.at(hash)].0.iter().all(|other| other.key != slot.key) {
                 self.add(slot);
             }
         } else if self.long_slot(hash).is_none() {
@@ -283,7 +285,7 @@ impl Pieces {
     fn add(&mut self, slot: Slot) {
         self.added += 1;
         if self.added > self.slots.len() && self.slots.len() * 2 < MOST {
-            let larger = vec![Default::default(); self.slots.len() * 2];
+            let larger = Table::filled(Bucket::default(), self.slots.len() * 2);
             let old = std::mem::replace(&mut self.slots, larger);
             for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.key != 0) {
                 self.place(*slot);
@@ -294,7 +296,7 @@ impl Pieces {
 
     /// Puts a piece where it belongs. The one that has to leave stands aside, in place of another.
     fn place(&mut self, slot: Slot) {
-        let at = hash_of(slot.key) as usize & (self.slots.len() - 1);
+        let at = self.at(hash_of(slot.key));
         let Bucket([first, second]) = self.slots[at];
         self.slots[at] = Bucket([slot, first]);
         if second.key != 0 {
@@ -325,7 +327,7 @@ impl Pieces {
         }
         self.long_added += 1;
         if self.long_added > self.long_slots.len() * 2 && self.long_slots.len() * 4 < MOST {
-            let larger = vec![LongBucket::default(); self.long_slots.len() * 4];
+            let larger = Table::filled(LongBucket::default(), self.long_slots.len() * 4);
             let old = std::mem::replace(&mut self.long_slots, larger);
             for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.len > 0) {
                 self.place_long(*slot);
@@ -338,7 +340,7 @@ impl Pieces {
     }
 
     fn place_long(&mut self, slot: LongSlot) {
-        let at = slot.hash as usize & (self.long_slots.len() - 1);
+        let at = self.long_at(slot.hash);
         let LongBucket([first, second, third, _]) = self.long_slots[at];
         self.long_slots[at] = LongBucket([slot, first, second, third]);
     }
@@ -408,18 +410,6 @@ impl Output for Count {
         add(&mut self.ids);
         self.count += self.ids.len();
     }
-}
-
-#[inline]
-pub fn prefetch<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint; it reads nothing that the program sees.
-    unsafe {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }
 
 #[cfg(test)]

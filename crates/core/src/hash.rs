@@ -5,6 +5,8 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::memory::{prefetch, Table};
+
 const K0: u64 = 0x9e37_79b9_7f4a_7c15;
 const K1: u64 = 0xd6e8_feb8_6659_fd93;
 
@@ -44,12 +46,16 @@ pub fn hash(bytes: &[u8]) -> u64 {
 
 /// A checksum of many bytes, against accidents and not against attacks.
 pub fn checksum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.split_at(bytes.len() / 16 * 16);
-    let sum = words.chunks_exact(16).fold(bytes.len() as u64, |sum, chunk| {
-        let (a, b) = chunk.split_at(8);
-        mix(sum ^ word(a), word(b))
+    // Four sums, none of which waits for another.
+    let (rows, rest) = bytes.split_at(bytes.len() / 64 * 64);
+    let sums = rows.chunks_exact(64).fold([bytes.len() as u64, 1, 2, 3], |mut sums, row| {
+        for (sum, chunk) in sums.iter_mut().zip(row.chunks_exact(16)) {
+            let (a, b) = chunk.split_at(8);
+            *sum = mix(*sum ^ word(a), word(b));
+        }
+        sums
     });
-    mix(sum, hash(rest))
+    sums.into_iter().fold(hash(rest), mix)
 }
 
 /// Hashes the integer keys of a `HashMap`.
@@ -76,7 +82,7 @@ impl Hasher for IntHasher {
 /// Open addressing from hashes to indices: the caller keeps the keys and says which index is meant.
 #[derive(Default, Clone)]
 pub struct IndexTable {
-    slots: Vec<(u32, u32)>,
+    slots: Table<(u32, u32)>,
     len: usize,
 }
 
@@ -84,7 +90,20 @@ const EMPTY: u32 = u32::MAX;
 
 impl IndexTable {
     pub fn with_capacity(entries: usize) -> Self {
-        Self { slots: vec![(0, EMPTY); (entries * 2).next_power_of_two().max(16)], len: 0 }
+        Self { slots: Table::filled((0, EMPTY), (entries * 2).next_power_of_two().max(16)), len: 0 }
+    }
+
+    /// Has the memory read ahead that `find` will look into first.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots, hash as usize & self.slots.len().wrapping_sub(1));
+    }
+
+    /// The index that `find` will ask about first, if that memory holds one.
+    #[inline]
+    pub fn first(&self, hash: u64) -> Option<u32> {
+        let &(_, index) = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))?;
+        (index != EMPTY).then_some(index)
     }
 
     #[inline]
@@ -101,12 +120,6 @@ impl IndexTable {
             }
             at = (at + 1) & mask;
         }
-    }
-
-    /// The index that `find` looks at first, or any number.
-    #[inline]
-    pub fn likely(&self, hash: u64) -> u32 {
-        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)).map_or(EMPTY, |&(_, index)| index)
     }
 
     /// The index that `find` gives, or, where it gives none, adds `index`. The table must have been made with room for it.
@@ -129,7 +142,7 @@ impl IndexTable {
     pub fn insert(&mut self, hash: u64, index: u32, hash_of: impl Fn(u32) -> u64) {
         if (self.len + 1) * 2 > self.slots.len() {
             let old = std::mem::replace(self, Self::with_capacity((self.len + 1) * 2));
-            for (_, index) in old.slots.into_iter().filter(|&(_, index)| index != EMPTY) {
+            for &(_, index) in old.slots.iter().filter(|&&(_, index)| index != EMPTY) {
                 self.place(hash_of(index), index);
             }
         }

@@ -51,7 +51,9 @@ pub fn read(data: &[u8], most: u32, check: bool) -> Result<Ranks, BadLine> {
     ranks.pieces.reserve(data.len() / 2); // some 18 bytes a line, of them 7 of the entry
     ranks.offsets.reserve(data.len() / 16);
     ranks.ids.reserve(data.len() / 16);
-    let wrong = lines(data).find_map(|(number, line)| Some((number, ranks.read_line(line, most).err()?)));
+    let mut rest = data;
+    let plain = std::iter::from_fn(|| ranks.read_plain_line(&mut rest, most)).count();
+    let wrong = lines(rest).find_map(|(number, line)| Some((plain + number, ranks.read_line(line, most).err()?)));
     // What is wrong with the lines before it goes first.
     let entry = if check || wrong.is_some() { ranks.entry_again() } else { None };
     let again = match (ranks.rank_again(), entry) {
@@ -109,6 +111,48 @@ impl Ranks {
         self.ids.push(value.and_then(|value| u32::try_from(value).ok()).filter(|&id| id <= most).ok_or(Problem::Rank)?);
         self.offsets.push(self.pieces.len() as u64);
         Ok(())
+    }
+
+    /// Reads a line of the form that nearly all have: base64, a space, digits and a newline. None, and nothing, if the
+    /// next is of another form.
+    #[inline]
+    fn read_plain_line(&mut self, rest: &mut &[u8], most: u32) -> Option<()> {
+        let (data, len) = (*rest, self.pieces.len());
+        let mut at = 0;
+        loop {
+            let four = data.get(at..at + 4)?;
+            let digits = [
+                DIGITS[four[0] as usize],
+                DIGITS[four[1] as usize],
+                DIGITS[four[2] as usize],
+                DIGITS[four[3] as usize],
+            ];
+            if digits.contains(&NO_DIGIT) {
+                break;
+            }
+            let bits = digits.iter().fold(0u32, |bits, &digit| bits << 6 | u32::from(digit)).to_be_bytes();
+            self.pieces.extend_from_slice(&bits[1..]);
+            at += 4;
+        }
+        if data[at] != b' ' {
+            at += 4;
+            if data.get(at) != Some(&b' ') || !decode(&data[at - 4..at], &mut self.pieces) {
+                self.pieces.truncate(len);
+                return None;
+            }
+        }
+        let digits = data[at + 1..].iter().take(11).take_while(|byte| byte.is_ascii_digit()).count();
+        let (rank, end) = data[at + 1..].split_at(digits);
+        let value = rank.iter().fold(0, |value, &digit| value * 10 + u64::from(digit - b'0'));
+        let is_plain = matches!(digits, 1..=10) && end.first() == Some(&b'\n') && value <= most.into();
+        if !is_plain || self.pieces.len() == len {
+            self.pieces.truncate(len);
+            return None;
+        }
+        self.ids.push(value as u32);
+        self.offsets.push(self.pieces.len() as u64);
+        *rest = &end[1..];
+        Some(())
     }
 
     fn piece(&self, at: usize) -> &[u8] {

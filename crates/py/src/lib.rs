@@ -1,6 +1,7 @@
 //! `subword._core`: signatures, GIL release, one error mapping. What things mean stands in `crates/core`; what they
 //! are for, in the Python package.
 
+mod entries;
 mod errors;
 mod numbers;
 mod text;
@@ -19,7 +20,7 @@ use numbers::Numbers;
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::bpe::units::UnitRow;
-use subword_core::bpe::{Bpe, Priority, Proven};
+use subword_core::bpe::{Bpe, Known, Priority, Proven};
 use subword_core::chunk::Limits;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
@@ -123,23 +124,31 @@ impl Model {
         };
         let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
             None => None,
-            Some((3, Ok(made))) => Some(made.chunks_exact(3).map(|row| [row[0], row[1], row[2]]).collect::<Vec<_>>()),
+            Some((3, Ok(made))) => Some(made),
             Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
         };
         interruptible(py, |_| {
             let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
-            let (proven, vocab) = match &made {
-                Some(made) => both(|| Proven::again(offsets, made).map(Some), vocab),
-                None => (Ok(None), vocab()),
+            let (known, vocab) = match made {
+                None => (None, vocab()),
+                Some([]) => (Some(Known::Refuted), vocab()),
+                Some(made) => {
+                    let (proven, vocab) = both(|| Proven::again(offsets, made), vocab);
+                    (Some(Known::Proven(proven?)), vocab)
+                }
             };
-            Bpe::new(vocab?, priority, ignore_merges, units, proven?)
+            Bpe::new(vocab?, priority, ignore_merges, units, known)
         })
         .map(|bpe| Self(Arc::new(bpe)))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
         let rows = interruptible(py, |_| Ok(self.0.made()))?;
-        rows.map(|rows| rows.as_flattened().to_vec().into_pyarray(py).reshape([rows.len(), 3])).transpose()
+        rows.map(|rows| {
+            let len = rows.len() / 3;
+            rows.into_pyarray(py).reshape([len, 3])
+        })
+        .transpose()
     }
 }
 
@@ -583,6 +592,8 @@ fn byte_ids(byte_order: &[u8]) -> core::Result<[u32; 256]> {
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

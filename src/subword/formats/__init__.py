@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
@@ -21,8 +21,10 @@ from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input, LeftOutError
-from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 from .files import MissingFileError, os_error, read_file, write_file, write_files
+
+if TYPE_CHECKING:
+    from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
 
 __all__ = [
     "FORMATS",
@@ -41,6 +43,16 @@ __all__ = [
     "recognise",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What `comparing` has, imported when it is asked for: loading should not wait for it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import comparing
+
+    return getattr(comparing, name)
+
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
@@ -201,6 +213,10 @@ def load(
     name = path_of(path)
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
+    if compiled.is_on():
+        kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
+        if kept is not None:
+            return kept
     return _read(_input_of(path, pattern, special_tokens))
 
 
@@ -355,6 +371,8 @@ def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, te
         DifferenceError: the two would differ; the message says on what. Nothing was written.
         SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
     """
+    from .comparing import DifferenceError, compare
+
     spec = source if isinstance(source, Spec) else load(source)
     name = path_of(path)
     row = _format_of(name, format)

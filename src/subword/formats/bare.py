@@ -52,10 +52,13 @@ class Input:
     special_tokens: Mapping[str, int] | None = None
     others: Mapping[str, bytes] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    _digest: list[str] = field(default_factory=list, init=False, repr=False)
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        if not self._digest:
+            self._digest.append(hashlib.sha256(self.data).hexdigest())
+        return self._digest[0]
 
     def warn(self, problem: str) -> None:
         self.warnings.append(problem)

@@ -4,7 +4,7 @@
     magic   = "subword compiled " layout " " version "\n"    of this file's layout, of the package
     numbers = checksum and length of the header              64 bits each, little-endian
     header  = JSON                                           {"outline", "roles", "notes", "warnings", "sections"}
-    section = bytes                                          `made`, the core's proof, and what `Spec.buffers()` gives;
+    section = bytes                                          what `Spec.buffers()` gives, and `made`, the core's proof;
                                                              header.sections has their names, lengths and checksums
 
 A file is called by the SHA-256 of what it was made from and of what `load` was told. It spares reading and proving, and
@@ -20,14 +20,15 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import struct
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import BinaryIO
+from io import BufferedReader
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..errors import SubwordError, warn
@@ -36,7 +37,7 @@ from . import known
 from .bare import Input
 
 SWITCH = "SUBWORD_COMPILED"
-LAYOUT = 1
+LAYOUT = 2
 MAGIC = b"subword compiled "
 MAGIC_LINE = MAGIC + f"{LAYOUT} {_core.__version__}\n".encode()
 
@@ -74,6 +75,21 @@ def _path(key: str) -> str:
 # ======================== reading ========================
 
 
+def find_path(file: Input) -> Spec | None:
+    """What was kept of the file at a path, if it is all that was read: it is hashed a part at a time, and not kept."""
+    # A pipe is not opened: what comes out of it comes once.
+    if file.path is None or not os.path.isfile(file.path) or not os.path.isdir(os.path.dirname(_path(""))):
+        return None
+    digest, part = hashlib.sha256(), memoryview(bytearray(2**18))
+    try:
+        with open(file.path, "rb", buffering=0) as source:
+            while count := source.readinto(part):
+                digest.update(part[:count])
+    except OSError:
+        return None  # reading says what it is
+    return find(file, [digest.hexdigest()])
+
+
 def find(file: Input, digests: Sequence[str]) -> Spec | None:
     """What was kept of a file, given by the SHA-256 of all that is read of it, and of what was said of it."""
     key = _key(file, digests)
@@ -103,39 +119,50 @@ def find(file: Input, digests: Sequence[str]) -> Spec | None:
     return None
 
 
-def _foreign(stat: os.stat_result) -> str | None:
+def _foreign(found: os.stat_result) -> str | None:
     """Why a file is not ours, if it is not."""
-    if hasattr(os, "geteuid") and stat.st_uid != os.geteuid():
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         return "it is another user's"
-    if os.name == "posix" and stat.st_mode & 0o022:
+    if os.name == "posix" and found.st_mode & 0o022:
         return "others may write it"
     return None
 
 
-def _unpacked(kept: BinaryIO) -> tuple[Spec, list[str]]:
+def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
     """What `_packed` packed, behind the first line. Raises all kinds of errors on other bytes."""
-    header = json.loads(_section(kept, *_NUMBERS.unpack(kept.read(_NUMBERS.size))))
-    buffers = {name: _section(kept, checksum, length) for name, checksum, length in header["sections"]}
-    if kept.read(1):
+    checksum, length = _NUMBERS.unpack(kept.read(_NUMBERS.size))
+    left = os.fstat(kept.fileno()).st_size - kept.tell()
+    if length > left:
+        raise ValueError("cut off")
+    line = _checked(np.frombuffer(kept.read(length), dtype=np.uint8), checksum)
+    header = json.loads(line.tobytes())
+    # All of them at once, into memory that NumPy has in huge pages where it can: a fault in every 4 KiB takes longer
+    # than reading.
+    memory = np.empty(left - length, dtype=np.uint8)
+    if kept.readinto(memory.data) != len(memory):
+        raise ValueError("cut off")
+    memory.setflags(write=False)
+    buffers, at = {}, 0
+    for name, checksum, length in header["sections"]:
+        buffers[name] = _checked(memory[at : at + length], checksum)
+        at += length
+    if at != len(memory):
         raise ValueError("something stands behind the end")
-    spec = Spec.from_outline(header["outline"], buffers, header["roles"], header["notes"])
-    made = buffers.get("made")
-    spec.model.compiled(None if made is None else np.frombuffer(made, dtype="<u4").reshape(-1, 3))
+    made = buffers.pop("made", None)
+    plain = buffers | {"pieces": buffers["pieces"].tobytes()}
+    spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"])
+    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 3))
     return spec, header["warnings"]
 
 
-def _section(kept: BinaryIO, checksum: int, length: int) -> bytes:
-    """Read to where it stays: every byte that is touched for the first time costs as much as reading several."""
-    if length > os.fstat(kept.fileno()).st_size:
-        raise ValueError("cut off")  # and nothing of that size is allocated
-    section = kept.read(length)
-    if len(section) != length or _checksum(section) != checksum:
+def _checked(section: npt.NDArray[np.uint8], checksum: int) -> npt.NDArray[np.uint8]:
+    if _core.checksum(section) != checksum:
         raise ValueError("the checksum does not match")
     return section
 
 
 def _checksum(section: bytes) -> int:
-    return _core.checksum(np.frombuffer(section, dtype=np.uint8))
+    return _core.checksum(_bytes_of(section))
 
 
 # ======================== writing ========================
@@ -151,7 +178,7 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
     except (SubwordError, TypeError, ValueError, RecursionError):
         return  # it cannot be compiled, or its notes are none that JSON can hold
     path = _path(key)
-    temporary = f"{path}.{secrets.token_hex(8)}.tmp"
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
     try:
         _make_folder(os.path.dirname(path))
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -164,19 +191,38 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
             os.unlink(temporary)
 
 
-def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes]:
-    made = spec.model.compiled().made()
-    sections = {} if made is None else {"made": made.astype("<u4").tobytes()}
-    sections |= spec.buffers()
+def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
+    made, vocab = spec.model.compiled().made(), spec.model.vocab
+    numbers: dict[str, npt.NDArray[Any]] = {
+        "offsets": vocab.pieces.offsets,
+        "ids": vocab.ids,
+        "merges": spec.model.merges,
+    }
+    if made is not None:
+        numbers["made"] = made
+    # The pieces behind the numbers, which then all lie as the core wants them. None of it is copied.
+    sections = {
+        name: _bytes_of(section.astype(f"<u{section.itemsize}", copy=False)) for name, section in numbers.items()
+    }
+    sections["pieces"] = _bytes_of(vocab.pieces.data)
     header = {
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         "warnings": warnings,
-        "sections": [[name, _checksum(section), len(section)] for name, section in sections.items()],
+        "sections": [[name, _core.checksum(section), len(section)] for name, section in sections.items()],
     }
     line = json.dumps(header, allow_nan=False).encode()
-    return [MAGIC_LINE, _NUMBERS.pack(_checksum(line), len(line)), line, *sections.values()]
+    return [
+        MAGIC_LINE,
+        _NUMBERS.pack(_checksum(line), len(line)),
+        line,
+        *(section.data for section in sections.values()),
+    ]
+
+
+def _bytes_of(values: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values, dtype=np.uint8)
 
 
 def _make_folder(folder: str) -> None:

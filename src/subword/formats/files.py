@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Mapping
 
@@ -108,7 +107,7 @@ def _mode_of(target: str) -> int | None:
 
 def _replace(target: str, data: bytes, mode: int | None) -> None:
     folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".subword-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".subword-{os.urandom(8).hex()}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with open(descriptor, "wb") as file:

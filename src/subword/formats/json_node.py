@@ -33,12 +33,18 @@ def step_into(path: str, key: str | int) -> str:
 class Node:
     """A value inside a JSON file, with the file and the path that errors name."""
 
-    __slots__ = ("path", "source", "value")
+    __slots__ = ("_key", "_parent", "source", "value")
 
-    def __init__(self, value: Any, source: str, path: str = "") -> None:
+    def __init__(self, value: Any, source: str, key: str | int = "", parent: Node | None = None) -> None:
         self.value = value
         self.source = source
-        self.path = path
+        self._parent = parent
+        self._key = key
+
+    @property
+    def path(self) -> str:
+        """Where it stands; put together only when an error names it."""
+        return str(self._key) if self._parent is None else step_into(self._parent.path, self._key)
 
     def error(self, problem: str) -> FormatError:
         """A FormatError about this value."""
@@ -49,7 +55,7 @@ class Node:
         return self.error(f"expected {what}, found {shown(self.value)}")
 
     def child(self, key: str | int, value: Any) -> Node:
-        return Node(value, self.source, step_into(self.path, key))
+        return Node(value, self.source, key, self)
 
     def __getitem__(self, key: str) -> Node:
         """A field that must be there."""

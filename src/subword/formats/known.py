@@ -12,15 +12,12 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
-import importlib.util
 import io
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..errors import SubwordValueError, warn
 from .files import MissingFileError, write_file
@@ -38,8 +35,7 @@ TIMEOUT = 30
 """Seconds to wait for an answer, and for each part of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A published file: its path behind the publisher's address, its SHA-256, and packages that carry a copy.
 
     A package's copy is named by the package and the path in its folder; `.gz` is unpacked.
@@ -54,14 +50,13 @@ class File:
         return self.path.rsplit("/", 1)[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """A vocabulary: its files, and the split pattern (a row of `patterns.py`) and special tokens they leave out."""
 
     name: str
     files: tuple[File, ...]
     pattern: str
-    special_tokens: dict[str, int] = field(default_factory=dict)
+    special_tokens: dict[str, int]
 
 
 # What each file is and what belongs to it: tiktoken 0.14, openai_public.py.
@@ -232,11 +227,7 @@ def _places(file: File, own: str, url: str) -> Iterator[Place]:
     """Where a file may be, in the order in which it is looked for, and how to get it from there."""
     sha1 = hashlib.sha1(f"{PUBLISHER}/{file.path}".encode(), usedforsecurity=False).hexdigest()
     yield own, lambda: _read(own)
-    caches = (os.environ.get(name) for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"))
-    folder = next(
-        (cache for cache in caches if cache is not None), os.path.join(tempfile.gettempdir(), "data-gym-cache")
-    )
-    if folder:  # empty, it tells tiktoken to keep nothing
+    if folder := _folder_of_tiktoken():  # empty, it tells tiktoken to keep nothing
         theirs = os.path.join(folder, sha1)
         yield theirs, lambda: _read(theirs)
     for package, path in (*file.packages, *((package, f"{path}/{sha1}") for package, path in TIKTOKEN_CACHES)):
@@ -247,8 +238,17 @@ def _places(file: File, own: str, url: str) -> Iterator[Place]:
     yield url, lambda: _download(url)
 
 
+def _folder_of_tiktoken() -> str:
+    import tempfile  # here, because loading what is found without it should not wait for this
+
+    caches = (os.environ.get(name) for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"))
+    return next((cache for cache in caches if cache is not None), os.path.join(tempfile.gettempdir(), "data-gym-cache"))
+
+
 def _folders_of(package: str) -> list[str]:
     """The folders of an installed package, which is not imported; none if it is not installed."""
+    import importlib.util
+
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError, AttributeError):  # a broken package, or a stand-in in sys.modules

@@ -11,9 +11,9 @@ Whisper's files have a line `= 50256`, an empty token, which no text can give: i
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
+from binascii import a2b_base64, b2a_base64
 
 from .. import _core
 from ..errors import FormatError, SubwordValueError
@@ -92,7 +92,7 @@ def _line_error(file: Input, number: int, problem: str, earlier: int | None) -> 
     elif problem == "rank again":
         text = f"the rank {int(rank)} stands already in line {earlier}"
     elif problem == "entry again":
-        text = f"the token {shown(base64.b64decode(token))} stands already in line {earlier}"
+        text = f"the token {shown(a2b_base64(token))} stands already in line {earlier}"
     else:
         text = f"expected a token in base64, a space and its rank, found {shown(line)}"
     return file.error(text, number)
@@ -109,7 +109,7 @@ def write(spec: Spec) -> bytes:
     if missing:
         refuse(KIND, f"a model without tokens for the bytes {missing!r}")
     _check_order(spec)
-    data = b"".join(b"%b %d\n" % (base64.b64encode(piece), id) for piece, id in spec.model.vocab.items())
+    data = b"".join(b"%b %d\n" % (b2a_base64(piece, newline=False), id) for piece, id in spec.model.vocab.items())
     digest = hashlib.sha256(data).hexdigest()
     warn_of_what_is_left_out(spec, KIND, digest)
     warn_of_roles(spec, KIND, digest)

@@ -20,6 +20,7 @@ import re
 
 import numpy as np
 
+from .. import _core
 from ..byte_alphabet import spelled_bytes, to_alphabet
 from ..errors import SubwordValueError
 from ..spec import BPE, MAX_ID, ExtraToken, Packed, Spec
@@ -37,6 +38,7 @@ from .bare import (
 )
 from .json_node import parse, shown
 from .rank_merges import merge_list
+from .tokenizer_json_read import Tokens, without
 
 KIND = "vocab.json with merges.txt"
 MARKER = "</w>"
@@ -81,8 +83,13 @@ def read(file: Input) -> Spec:
         FormatError: the other is missing, one is damaged, or what they leave out is neither given nor known.
     """
     vocab_file, merges_file = pair(file)
-    ids = _vocab(vocab_file)
     digests = vocab_file.sha256, merges_file.sha256
+    entries_read = _core.read_entries(vocab_file.data, merges_file.data, MAX_ID)
+    if entries_read is not None:
+        spec = _read_sound(file, vocab_file, Tokens(entries_read, by_characters=False), digests)
+        if spec is not None:
+            return spec
+    ids = _vocab(vocab_file)
     merges = _merges(merges_file)
     pieces = {token: spelled_bytes(token) for token in ids}
     missing = missing_bytes(Packed.of(piece for piece in pieces.values() if piece is not None))
@@ -103,6 +110,26 @@ def read(file: Input) -> Spec:
     unmatchable = [ExtraToken(id, token, "unmatchable") for token, id in model_ids.items() if pieces[token] is None]
     spelled = {piece: id for token, id in model_ids.items() if (piece := pieces[token]) is not None}
     model = BPE(entries(spelled, vocab_file), np.array(rows, dtype=np.uint32).reshape(-1, 2))
+    return bpe_spec(model, splitting, special, unmatchable, source=vocab_file.name, roles=roles)
+
+
+def _read_sound(file: Input, vocab_file: Input, tokens: Tokens, digests: tuple[str, str]) -> Spec | None:
+    """What `read` gives for files in which nothing is wrong, many times as fast; None for others."""
+    marked = (tokens.id_of(to_alphabet(bytes([byte])) + MARKER) for byte in range(256))
+    if missing_bytes(tokens.vocab.pieces) or None not in marked:
+        return None
+    splitting, special, roles = what_is_left_out(file, KIND, *digests)
+    gone = []
+    for token, id in special.items():
+        at = tokens.entry(token)
+        if tokens.id_of(token) not in (None, id) or tokens.token_of(id) not in (None, token):
+            return None
+        if at is not None:
+            gone.append(at)
+    if any(tokens.merged[at] for at in gone):
+        return None
+    unmatchable = [ExtraToken(id, token, "unmatchable") for token, id in tokens.others.items() if token not in special]
+    model = BPE(without(tokens.vocab, gone), tokens.merges)
     return bpe_spec(model, splitting, special, unmatchable, source=vocab_file.name, roles=roles)
 
 

@@ -26,10 +26,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+use crate::memory::Table;
 use crate::pipeline::BATCH;
 use crate::vocab::{show, Token, Vocab};
 pub use counts::{Counts, Entries};
-pub use prove::Proven;
+pub use prove::{Known, Proven};
 use rules::Rules;
 use seams::Seams;
 pub use trie::Direction;
@@ -68,9 +69,9 @@ pub struct Bpe {
 enum Proof {
     /// Every entry encodes to itself, and is made as it says here. An entry that does not rank after its parts, if
     /// there is one.
-    Proved { entries: Vec<Made>, out_of_order: Option<Token> },
-    /// An entry that does not, and how many there are.
-    Refuted { example: Token, count: usize },
+    Proved { entries: Table<Made>, out_of_order: Option<Token> },
+    /// Some do not: the first of them, and how many there are, found when `plan` first tells it.
+    Refuted(OnceLock<(Token, usize)>),
     /// Nothing is proved of vocabularies of other units than bytes.
     Untried,
 }
@@ -95,38 +96,42 @@ pub enum Priority {
 }
 
 impl Bpe {
-    /// With `proven`, from what `made` gave for the same model, nothing is proved again.
+    /// With `known`, from what `made` gave for the same model, nothing is proved again.
     pub fn new(
         vocab: Vocab,
         priority: Priority,
         ignore_merges: bool,
         units: UnitRow,
-        proven: Option<Proven>,
+        known: Option<Known>,
     ) -> Result<Self> {
         let (byte_tokens, missing) = match units.by_characters {
             true => ([NO_TOKEN; 256], Vec::new()),
             false => byte_tokens(&vocab, &units.end_of_word)?,
         };
-        let merges: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
-        let units = Units::new(units, &vocab, merges)?;
-        if units.is_some() && matches!(priority, Priority::Rank) {
-            return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"));
-        }
-        let in_order = match (proven, &units) {
-            (_, Some(_)) => None,
-            (Some(proven), None) if proven.entries.len() == vocab.len() => Some(proven),
-            (_, None) => prove::in_order(&vocab, &priority)?,
+        let pairs: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
+        let units = Units::new(units, &vocab, pairs)?;
+        let merges = match &priority {
+            Priority::Merges(pairs) => Some(rules::merges(&vocab, pairs)?),
+            Priority::Rank if units.is_none() => None,
+            Priority::Rank => {
+                return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"))
+            }
+        };
+        let is_refuted = matches!(known, Some(Known::Refuted));
+        let in_order = match known {
+            _ if units.is_some() || is_refuted => Err(Vec::new()),
+            Some(Known::Proven(proven)) if proven.entries.len() == vocab.len() => Ok(proven),
+            _ => prove::in_order(&vocab, merges.as_deref()),
         };
         let (proof, rules) = match in_order {
-            Some(Proven { entries, rules }) => (Proof::Proved { entries, out_of_order: None }, rules),
-            None => {
-                let rules = match priority {
-                    Priority::Merges(pairs) => Rules::from_merges(&vocab, &pairs)?,
-                    Priority::Rank => Rules::from_ranks(&vocab),
-                };
+            Ok(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
+            Ok(Proven { rules, failed: Some(failed), .. }) => (Proof::Refuted(OnceLock::from(failed)), rules),
+            Err(suspects) => {
+                let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
                 match units {
                     Some(_) => (Proof::Untried, rules),
-                    None => prove::prove(&vocab, &byte_tokens, rules),
+                    None if is_refuted => (Proof::Refuted(OnceLock::new()), rules),
+                    None => prove::prove(&vocab, &byte_tokens, rules, &suspects),
                 }
             }
         };
@@ -148,13 +153,14 @@ impl Bpe {
         })
     }
 
-    /// How each entry is made (left, right, rank plus one; 0 for a byte), where each is proved to be made so, in the
-    /// order of the ranks. With it `new` needs no proof.
-    pub fn made(&self) -> Option<Vec<[u32; 3]>> {
+    /// What need not be found out again: how each entry is made (left, right, rank plus one; 0 for a byte), one after the
+    /// other, where each is proved to be made so, in the order of the ranks; nothing of any where some are not.
+    pub fn made(&self) -> Option<Vec<u32>> {
         match &self.proof {
             Proof::Proved { entries, out_of_order: None } => {
-                Some(entries.iter().map(|made| [made.left, made.right, made.rank]).collect())
+                Some(entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect())
             }
+            Proof::Refuted(_) => Some(Vec::new()),
             _ => None,
         }
     }
@@ -350,7 +356,11 @@ impl Bpe {
                     Some(token) => ("looked up", why, from_a_queue, entry(*token) + " ranks before one of its parts"),
                 }
             }
-            Proof::Refuted { example, count } => {
+            Proof::Refuted(found) => {
+                let find = || prove::failed(&self.vocab, &self.byte_tokens, &self.rules).unwrap_or_default();
+                // Found outside the lock, as `linear` builds its trie.
+                let failed = found.get().copied().unwrap_or_else(find);
+                let (example, count) = found.get_or_init(|| failed);
                 let total = self.vocab.len();
                 let why =
                     format!("{count} of {total} entries do not encode to themselves, such as {}", entry(*example));

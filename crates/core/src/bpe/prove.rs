@@ -6,48 +6,67 @@
 //! ones that do not. The windows of long pieces need the order as well: they take the rank of an entry for the
 //! time at which it is made.
 
+use std::sync::OnceLock;
+
 use super::affixes;
-use super::rules::{merges, second_time, Rule, Rules};
-use super::{merge, Made, Priority, Proof, SHORT};
+use super::rules::{Merge, Rule, Rules};
+use super::{merge, Made, Proof, SHORT};
 use crate::error::{Error, Result};
-use crate::hash::IntMap;
+use crate::memory::Table;
 use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
-/// How each entry is made, where each encodes to itself and ranks after its parts: what `prove` would find, several
-/// times as fast. None where it is otherwise, or where only `prove` can tell.
+/// How each entry is made that encodes to itself, where each of these ranks after its parts: what `prove` would find,
+/// several times as fast. Where it is otherwise, or where only `prove` can tell, some entries that may not.
 ///
 /// By induction over the ranks, the lowest first. Let what is made so far be proved. Of the next entry's bytes the rules
 /// so far make one encoding; a rule that joins two entries made before makes the new one exactly if these two are that
 /// encoding, which they are if they may stand side by side. If they may not, or if the entry is made already, the rule
 /// can never fire: what stands on the bytes of its pair has, by its turn, become what these bytes alone encode to. The
-/// same is true of a rule that joins what is made later, if the entry is made before that.
-pub fn in_order(vocab: &Vocab, priority: &Priority) -> Result<Option<Proven>> {
-    let made = |token| Made { len: vocab.piece_len(token) as u32, ..Made::default() };
+/// same is true of a rule that joins what is made later, if the entry is made before that. What no rule has made when all
+/// had their turns no text can give, and a rule that joins it never fires.
+///
+/// `merges` is None where entries are joined by their ranks.
+pub fn in_order(vocab: &Vocab, merges: Option<&[Merge]>) -> std::result::Result<Proven, Vec<Token>> {
     let mut proving =
-        Proving { entries: (0..vocab.len() as Token).map(made).collect(), rules: Rules::with_room(vocab.len()) };
-    let is_in_order = match priority {
-        Priority::Rank => proving.by_ranks(vocab),
-        Priority::Merges(pairs) => proving.by_merges(vocab, pairs)?,
+        Proving { entries: Table::filled(Made::default(), vocab.len()), rules: Rules::with_room(vocab.len()) };
+    (0..).zip(proving.entries.iter_mut()).for_each(|(token, made)| made.len = vocab.piece_len(token) as u32);
+    let is_in_order = match merges {
+        None => proving.by_ranks(vocab),
+        Some(merges) => proving.by_merges(merges),
     };
-    let Proving { entries, rules } = proving;
-    Ok(is_in_order.then_some(Proven { entries, rules }))
+    let not_made = || (0..vocab.len() as Token).filter(|&token| !proving.is_made(token));
+    if !is_in_order {
+        return Err(not_made().take(SUSPECTS).collect());
+    }
+    let failed = not_made().next().map(|example| (example, not_made().count()));
+    Ok(Proven { failed, entries: proving.entries, rules: proving.rules })
 }
 
 /// How each entry is made, and the rules that do it, one an entry.
 pub struct Proven {
-    pub entries: Vec<Made>,
+    pub entries: Table<Made>,
     pub rules: Rules,
+    /// An entry that does not encode to itself, and how many there are.
+    pub failed: Option<(Token, usize)>,
+}
+
+/// What is known of a model from before.
+pub enum Known {
+    Proven(Proven),
+    /// That it cannot be proved.
+    Refuted,
 }
 
 impl Proven {
     /// From what `Bpe::made` gave for the entries with these offsets. It may come from a file, so no row may lead out of
     /// the vocabulary or in a circle.
-    pub fn again(offsets: &[u64], made: &[[u32; 3]]) -> Result<Self> {
+    pub fn again(offsets: &[u64], made: &[u32]) -> Result<Self> {
         let len_of = |at: usize| offsets.get(at + 1)?.checked_sub(*offsets.get(at)?);
-        let of_row = |(at, &[left, right, rank]): (usize, &[u32; 3])| {
+        let of_row = |(at, row): (usize, &[u32])| {
+            let (left, right, rank) = (row[0], row[1], row[2]);
             let len = u32::try_from(len_of(at)?).ok()?;
-            let is_before = |part: u32| made.get(part as usize).is_some_and(|part| part[2] < rank);
+            let is_before = |part: u32| made.get(part as usize * 3 + 2).is_some_and(|&part| part < rank);
             let is_sound = match rank {
                 0 => len == 1,
                 _ => {
@@ -57,18 +76,19 @@ impl Proven {
             };
             is_sound.then_some(Made { left, right, rank, len })
         };
-        let mut entries = Vec::with_capacity(made.len());
-        entries.extend(made.iter().enumerate().map_while(of_row));
-        if entries.len() != made.len() || entries.len() + 1 != offsets.len() {
+        let mut entries = Table::filled(Made::default(), made.len() / 3);
+        let rows = made.chunks_exact(3).enumerate().map_while(of_row);
+        let sound = entries.iter_mut().zip(rows).map(|(entry, row)| *entry = row).count();
+        if sound != entries.len() || made.len() != sound * 3 || sound + 1 != offsets.len() {
             return Err(Error::format("how the entries are made does not fit the vocabulary"));
         }
-        Ok(Self { rules: Rules::from_entries(&entries), entries })
+        Ok(Self { rules: Rules::from_entries(&entries), entries, failed: None })
     }
 }
 
 /// A proof on its way: entries that are not made yet have neither a rank nor the length of a byte.
 struct Proving {
-    entries: Vec<Made>,
+    entries: Table<Made>,
     rules: Rules,
 }
 
@@ -91,13 +111,26 @@ impl Proving {
 
     /// Whether each entry is made of two that rank before it.
     fn by_ranks(&mut self, vocab: &Vocab) -> bool {
+        const STEP: Token = 1 << 14;
         let (prefixes, suffixes) = both(|| affixes::prefixes(vocab), || affixes::suffixes(vocab));
-        let (len, half) = (vocab.len() as Token, vocab.len() as Token / 2);
-        let cuts = |tokens| cuts(vocab, &prefixes, &suffixes, tokens);
-        let (low, high) = both(|| cuts(0..half), || cuts(half..len));
-        let mut cuts = low.iter().chain(&high);
+        let len = vocab.len() as Token;
+        let step = |from: Token| from..(from + STEP).min(len);
+        let cuts = |from| cuts(vocab, &prefixes, &suffixes, step(from));
+        let mut ready = cuts(0);
+        // While a step is proved, the next is prepared.
+        (0..len).step_by(STEP as usize).all(|from| {
+            let next = || if from + STEP < len { cuts(from + STEP) } else { Vec::new() };
+            let (next, is_proved) = both(next, || self.by_cuts(step(from), &ready));
+            ready = next;
+            is_proved
+        })
+    }
+
+    /// The same of some entries, with all their cuts.
+    fn by_cuts(&mut self, mut tokens: std::ops::Range<Token>, cuts: &[(Token, Token, Token)]) -> bool {
+        let mut cuts = cuts.iter();
         let mut next = cuts.next();
-        (0..len).all(|token| {
+        tokens.all(|token| {
             let mut made = self.is_made(token);
             while let Some(&(_, start, end)) = next.filter(|&&(whole, ..)| whole == token) {
                 made = made || self.makes(start, end, Rule { rank: token, token });
@@ -107,27 +140,24 @@ impl Proving {
         })
     }
 
-    /// Whether each entry is made, and of two that were made before it.
-    fn by_merges(&mut self, vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<bool> {
-        let (mut idle, mut early) = (IntMap::default(), Vec::new());
-        for merge in merges(vocab, pairs) {
-            let (left, right, rule) = merge?;
-            let key = (u64::from(left) << 32) | u64::from(right);
-            if self.rules.get(left, right).is_some() || idle.contains_key(&key) {
-                return Err(second_time(vocab, left, right, rule.rank));
-            }
+    /// Whether each entry that is made at all is made of two that were made before it.
+    fn by_merges(&mut self, merges: &[Merge]) -> bool {
+        let mut early = Vec::new();
+        for &(left, right, rule) in merges {
             if self.is_made(rule.token) {
-                idle.insert(key, ());
-            } else if !self.is_made(left) || !self.is_made(right) {
+                continue;
+            }
+            if !self.is_made(left) || !self.is_made(right) {
                 early.push((left, right, rule.token));
-                idle.insert(key, ());
-            } else if !self.makes(left, right, rule) {
-                idle.insert(key, ());
+            } else {
+                self.makes(left, right, rule);
             }
         }
-        let rank = |token: Token| self.entries[token as usize].rank;
-        let in_time = |&(left, right, token): &(Token, Token, Token)| rank(token) < rank(left).max(rank(right));
-        Ok((0..vocab.len() as Token).all(|token| self.is_made(token)) && early.iter().all(in_time))
+        let when = |token: Token| self.is_made(token).then(|| self.entries[token as usize].rank);
+        early.iter().all(|&(left, right, token)| match (when(left), when(right)) {
+            (Some(left), Some(right)) => when(token).is_some_and(|rank| rank < left.max(right)),
+            _ => true,
+        })
     }
 }
 
@@ -208,25 +238,23 @@ pub fn lengths(vocab: &Vocab) -> Vec<bool> {
     exists
 }
 
-/// The proof, and the rules that are needed.
-pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof, Rules) {
+/// So many entries are tried before all are.
+const SUSPECTS: usize = 64;
+
+/// The proof, and the rules that are needed. If one of the `suspects` fails, the others need not be tried.
+pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules, suspects: &[Token]) -> (Proof, Rules) {
+    if try_all(vocab, byte_tokens, &rules, suspects.iter().copied()).contains(&None) {
+        return (Proof::Refuted(OnceLock::new()), rules);
+    }
     let len = vocab.len();
-    let mut entries = vec![Made::default(); len];
-    let (mut failed, mut count) = (None, 0);
-    let mut out = Vec::new();
-    for token in 0..len as Token {
-        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
-        match last_merge(vocab, bytes, &rules, token, &mut out) {
-            Some(made) => entries[token as usize] = made,
-            None => {
-                failed = failed.or(Some(token));
-                count += 1;
-            }
-        }
+    let half = len as Token / 2;
+    let tried = |tokens| try_all(vocab, byte_tokens, &rules, tokens);
+    let (low, high) = both(|| tried(0..half), || tried(half..len as Token));
+    if low.contains(&None) || high.contains(&None) {
+        return (Proof::Refuted(OnceLock::new()), rules);
     }
-    if let Some(example) = failed {
-        return (Proof::Refuted { example, count }, rules);
-    }
+    let mut entries = Table::filled(Made::default(), len);
+    entries.iter_mut().zip(low.iter().chain(&high).flatten()).for_each(|(entry, &made)| *entry = made);
     let early = |&token: &usize| {
         let Made { left, right, rank, .. } = entries[token];
         rank > 0 && rank <= entries[left as usize].rank.max(entries[right as usize].rank)
@@ -234,6 +262,28 @@ pub fn prove(vocab: &Vocab, byte_tokens: &[Token; 256], rules: Rules) -> (Proof,
     let out_of_order = (0..len).find(early).map(|token| token as Token);
     let needed = Rules::from_entries(&entries);
     (Proof::Proved { entries, out_of_order }, needed)
+}
+
+/// The first entry that does not encode to itself, and how many there are.
+pub fn failed(vocab: &Vocab, byte_tokens: &[Token; 256], rules: &Rules) -> Option<(Token, usize)> {
+    let tried = try_all(vocab, byte_tokens, rules, 0..vocab.len() as Token);
+    let example = tried.iter().position(Option::is_none)?;
+    Some((example as Token, tried.iter().filter(|made| made.is_none()).count()))
+}
+
+/// How entries are made, by the loop.
+fn try_all(
+    vocab: &Vocab,
+    byte_tokens: &[Token; 256],
+    rules: &Rules,
+    tokens: impl Iterator<Item = Token>,
+) -> Vec<Option<Made>> {
+    let mut out = Vec::new();
+    let made = tokens.map(|token| {
+        let bytes = vocab.piece(token).iter().map(|&byte| byte_tokens[byte as usize]);
+        last_merge(vocab, bytes, rules, token, &mut out)
+    });
+    made.collect()
 }
 
 /// How an entry is made of what its piece starts as; None if it does not encode to itself.
@@ -262,6 +312,7 @@ pub fn last_merge(
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::merges;
     use super::*;
 
     /// A fixed sequence that looks random.
@@ -326,33 +377,56 @@ mod tests {
     #[test]
     fn the_fast_proof_finds_what_the_loop_finds() {
         let mut dice = Dice(1);
-        let (mut found, mut missed) = ([0; 4], 0);
+        let (mut found, mut missed) = ([0; 5], 0);
         for _ in 0..10_000 {
             let vocab = vocabulary(&mut dice);
             let by_rank = dice.below(2) == 0;
             let pairs = merge_list(&vocab, &mut dice);
-            let (priority, rules) = match by_rank {
-                true => (Priority::Rank, Rules::from_ranks(&vocab)),
-                false => (Priority::Merges(pairs.clone()), Rules::from_merges(&vocab, &pairs).unwrap()),
-            };
-            let fast = in_order(&vocab, &priority).unwrap();
-            match prove(&vocab, &byte_tokens(&vocab), rules).0 {
+            let merges = (!by_rank).then(|| merges(&vocab, &pairs).unwrap());
+            let rules = merges.as_deref().map_or_else(|| Rules::from_ranks(&vocab), Rules::from_merges);
+            let fast = in_order(&vocab, merges.as_deref());
+            let bytes = byte_tokens(&vocab);
+            let suspects = fast.as_ref().err().cloned().unwrap_or_default();
+            let (proof, rules) = prove(&vocab, &bytes, rules, &suspects);
+            match proof {
                 Proof::Proved { entries, out_of_order: None } => {
-                    let Some(proven) = fast else {
+                    let Ok(proven) = fast else {
                         missed += 1;
                         continue;
                     };
-                    assert_eq!(proven.entries, entries);
+                    assert_eq!((&proven.entries[..], proven.failed), (&entries[..], None));
                     let offsets: Vec<u64> = (0..=vocab.len())
                         .map(|at| (0..at as Token).map(|token| vocab.piece_len(token) as u64).sum())
                         .collect();
-                    let made: Vec<_> = entries.iter().map(|made| [made.left, made.right, made.rank]).collect();
-                    let again = Proven::again(&offsets, &made).unwrap();
-                    assert_eq!(again.entries, entries);
+                    let made: Vec<_> = entries.iter().flat_map(|made| [made.left, made.right, made.rank]).collect();
+                    assert_eq!(Proven::again(&offsets, &made).unwrap().entries[..], entries[..]);
                     found[usize::from(by_rank)] += 1;
                 }
+                Proof::Refuted(_) if fast.is_ok() => {
+                    let proven = fast.ok().unwrap();
+                    assert_eq!(proven.failed, failed(&vocab, &bytes, &rules));
+                    assert_eq!(proven.failed, failed(&vocab, &bytes, &proven.rules));
+                    for _ in 0..4 {
+                        let text: Vec<Token> = (0..dice.below(12) + 1).map(|_| dice.below(3) as Token).collect();
+                        let (mut all, mut few) = (Vec::new(), Vec::new());
+                        merge::short(
+                            text.iter().map(|&at| bytes[b"abc"[at as usize] as usize]),
+                            &rules,
+                            &mut all,
+                            |_| {},
+                        );
+                        merge::short(
+                            text.iter().map(|&at| bytes[b"abc"[at as usize] as usize]),
+                            &proven.rules,
+                            &mut few,
+                            |_| {},
+                        );
+                        assert_eq!(all, few);
+                    }
+                    found[4] += 1;
+                }
                 _ => {
-                    assert!(fast.is_none());
+                    assert!(fast.is_err());
                     found[2 + usize::from(by_rank)] += 1;
                 }
             }
@@ -365,9 +439,10 @@ mod tests {
         // a, b, ab, abb
         let offsets = [0, 1, 2, 4, 7];
         let made = [[0, 0, 0], [0, 0, 0], [0, 1, 1], [2, 1, 2]];
-        assert!(Proven::again(&offsets, &made).is_ok());
-        assert!(Proven::again(&offsets, &made[..3]).is_err());
-        assert!(Proven::again(&offsets[..4], &made).is_err());
+        let again = |offsets: &[u64], made: &[[u32; 3]]| Proven::again(offsets, made.as_flattened());
+        assert!(again(&offsets, &made).is_ok());
+        assert!(again(&offsets, &made[..3]).is_err());
+        assert!(again(&offsets[..4], &made).is_err());
         for (token, row) in [
             (3, [2, 4, 2]),
             (3, [2, u32::MAX, 2]),
@@ -380,7 +455,7 @@ mod tests {
         ] {
             let mut wrong = made;
             wrong[token] = row;
-            assert!(Proven::again(&offsets, &wrong).is_err(), "{row:?}");
+            assert!(again(&offsets, &wrong).is_err(), "{row:?}");
         }
     }
 }

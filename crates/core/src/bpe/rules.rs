@@ -2,9 +2,8 @@
 
 use super::prove::lengths;
 use super::Made;
-use crate::cache::prefetch;
 use crate::error::{Error, Result};
-use crate::hash::IntMap;
+use crate::memory::{prefetch, Table};
 use crate::vocab::{show, Token, Vocab};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +23,7 @@ impl Rule {
 pub struct Rules {
     /// A byte of each slot's hash, or 0 where it is free; then the first ones again, so that eight can be read anywhere.
     tags: Vec<u8>,
-    /// One more than there is room for, which is no rule.
-    slots: Vec<(u64, Rule)>,
+    slots: Table<(u64, Rule)>,
     shift: u32,
 }
 
@@ -43,14 +41,14 @@ impl Rules {
     /// Without rules yet, and with room for so many.
     pub fn with_room(rules: usize) -> Self {
         let bits = (rules * 2).next_power_of_two().max(16).trailing_zeros();
-        let slots = vec![(NO_KEY, Rule::NONE); (1 << bits) + 1];
-        Self { tags: vec![0; (1 << bits) + TAGS], slots, shift: 64 - bits }
+        let slots = Table::filled((NO_KEY, Rule::NONE), 1 << bits);
+        Self { tags: vec![0; slots.len() + TAGS], slots, shift: 64 - bits }
     }
 
     /// Adds the rule of a pair that has none. There must be room for it.
     pub fn add(&mut self, left: Token, right: Token, rule: Rule) {
         let (mut at, tag) = start(left, right, self.shift);
-        let room = self.slots.len() - 1;
+        let room = self.slots.len();
         while self.tags[at] != 0 {
             at = (at + 1) & (room - 1);
         }
@@ -82,7 +80,7 @@ impl Rules {
                     return Some(rule);
                 }
             }
-            at = (at + 1) & (self.slots.len() - 2);
+            at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
@@ -90,8 +88,8 @@ impl Rules {
     #[inline]
     pub fn prepare(&self, left: Token, right: Token) {
         let (at, _) = start(left, right, self.shift);
-        prefetch(&self.tags[at]);
-        prefetch(&self.slots[at]);
+        prefetch(&self.tags, at);
+        prefetch(&self.slots, at);
     }
 
     /// The same with `Rule::NONE` for no rule, and without a branch on whether there is one: where that is as good as
@@ -105,29 +103,26 @@ impl Rules {
             self.tags.get(at..).and_then(|tags| tags.first_chunk::<TAGS>()).map_or(0, |tags| u64::from_le_bytes(*tags));
         let free = first_zero(tags);
         let found = first_zero(tags ^ (u64::from(tag) * ONES)) & free.wrapping_sub(1) & !free;
-        // All ones where a free slot comes before any with this tag; that leads to the last slot, which has no key.
+        // All ones where a free slot comes before any with this tag. Then the first of all slots is as good as any other,
+        // for it does not have the pair either.
         let none = u64::from((found == 0) & (free != 0)).wrapping_neg();
-        let last = self.slots.len() - 1;
-        let slot = (((at + found.trailing_zeros() as usize / 8) & (last - 1)) | none as usize).min(last);
+        let slot = (at + found.trailing_zeros() as usize / 8) & (self.slots.len() - 1) & !none as usize;
         let (other, rule) = self.slots[slot];
-        if other == key(left, right) | none {
-            rule
+        let is_there = other == key(left, right);
+        if is_there | (none != 0) {
+            if is_there {
+                rule
+            } else {
+                Rule::NONE
+            }
         } else {
             self.get(left, right).unwrap_or(Rule::NONE)
         }
     }
 
-    /// A merge list: pairs of ids, the earliest first; each makes the entry that spells both.
-    pub fn from_merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
-        let mut rules: IntMap<u64, ((Token, Token), Rule)> = IntMap::default();
-        rules.reserve(pairs.len());
-        for merge in merges(vocab, pairs) {
-            let (left, right, rule) = merge?;
-            if rules.insert(key(left, right), ((left, right), rule)).is_some() {
-                return Err(second_time(vocab, left, right, rule.rank));
-            }
-        }
-        Ok(Self::new(rules.into_values()))
+    /// A merge list.
+    pub fn from_merges(merges: &[Merge]) -> Self {
+        Self::new(merges.iter().map(|&(left, right, rule)| ((left, right), rule)))
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -148,42 +143,56 @@ impl Rules {
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
+        const BATCH: usize = 64;
         let mut rules = Self::with_room(entries.len());
-        for (made, token) in entries.iter().zip(0..).filter(|(made, _)| made.rank > 0) {
-            rules.add(made.left, made.right, Rule { rank: made.rank, token });
+        for (some, first) in entries.chunks(BATCH).zip((0..).step_by(BATCH)) {
+            some.iter().for_each(|made| rules.prepare(made.left, made.right));
+            for (made, token) in some.iter().zip(first..).filter(|(made, _)| made.rank > 0) {
+                rules.add(made.left, made.right, Rule { rank: made.rank, token });
+            }
         }
         rules
     }
 }
 
-/// The rules of a merge list, in its order, each with the pair that it joins.
-pub fn merges<'m>(
-    vocab: &'m Vocab,
-    pairs: &'m [(u32, u32)],
-) -> impl Iterator<Item = Result<(Token, Token, Rule)>> + 'm {
-    let mut joined = Vec::new();
-    pairs.iter().enumerate().map(move |(rank, &(left, right))| {
-        let token = |id| {
-            vocab
-                .token_of_id(id)
-                .ok_or_else(|| Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}")))
+/// What a merge joins, and its rule.
+pub type Merge = (Token, Token, Rule);
+
+/// The rules of a merge list: pairs of ids, the earliest first; each makes the entry that spells both.
+pub fn merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Vec<Merge>> {
+    const NONE: u32 = u32::MAX;
+    let token = |rank, id| {
+        let none = || {
+            let (left, right) = pairs[rank];
+            Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"))
         };
-        let (left, right) = (token(left)?, token(right)?);
+        vocab.token_of_id(id).ok_or_else(none)
+    };
+    // For each entry the last merge that makes it, and for each merge the one before that makes the same.
+    let (mut makes, mut before) = (vec![NONE; vocab.len()], Vec::with_capacity(pairs.len()));
+    let mut merges: Vec<Merge> = Vec::with_capacity(pairs.len());
+    let (mut joined, mut whole) = (Vec::new(), 0);
+    for (rank, &(left, right)) in pairs.iter().enumerate() {
+        let (left, right) = (token(rank, left)?, token(rank, right)?);
         joined.clear();
         joined.extend_from_slice(vocab.piece(left));
         joined.extend_from_slice(vocab.piece(right));
-        match vocab.find(&joined) {
-            Some(token) => Ok((left, right, Rule { rank: rank as u32, token })),
-            None => {
-                Err(Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined))))
+        whole = vocab.find_near(&joined, whole).ok_or_else(|| {
+            Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined)))
+        })?;
+        let mut same = makes[whole as usize];
+        before.push(same);
+        while let Some(&(other, beside, _)) = merges.get(same as usize) {
+            if (other, beside) == (left, right) {
+                let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
+                return Err(Error::format(format!("merge {rank} joins {left} and {right} a second time")));
             }
+            same = before[same as usize];
         }
-    })
-}
-
-pub fn second_time(vocab: &Vocab, left: Token, right: Token, rank: u32) -> Error {
-    let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
-    Error::format(format!("merge {rank} joins {left} and {right} a second time"))
+        makes[whole as usize] = rank as u32;
+        merges.push((left, right, Rule { rank: rank as u32, token: whole }));
+    }
+    Ok(merges)
 }
 
 /// The slot at which a search starts, and the tag.

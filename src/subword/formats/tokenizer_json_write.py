@@ -1,0 +1,293 @@
+"""Writing tokenizer.json, as `tokenizer_json.py` says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+from .._core import same_in_both_syntaxes
+from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
+from ..errors import SubwordValueError, warn
+from ..patterns import DIGITS, get_pattern
+from ..spec import (
+    Decode,
+    Digits,
+    ExtraToken,
+    Lowercase,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Template,
+)
+from .rank_merges import merges_of_rank_model
+from .tokenizer_json_read import (
+    DIGITS_UNICODE,
+    NORMALIZER_UNICODE,
+    SPLIT_UNICODE,
+    assigned_ids,
+    comes_to_the_model,
+    shared_problem,
+    template_roles,
+)
+
+
+def write(spec: Spec) -> bytes:
+    """The file that makes tokenizers 0.23 give the ids that `spec` gives; the same spec gives the same bytes.
+
+    Warns of roles that the file has no place for; notes are left out.
+
+    Raises:
+        SubwordValueError: the format cannot hold something of `spec`; the message names it.
+    """
+    _check_stages(spec)
+    model_vocab, merges = _model_vocab(spec), _merges(spec)
+    added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
+    names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
+    vocab = _with_added_tokens(model_vocab, added)
+    unk = spec.roles.get("unk", -1) if spec.model.unk is None else spec.model.unk
+    merged = {name for left, right in merges for name in (names[left], names[right], names[left] + names[right])}
+    for token in added:
+        _check_added_token(token, vocab, model_vocab, merged, spec)
+    _warn_of_roles(spec)
+    document: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(token) for token in added],
+        "normalizer": _normalizer(spec),
+        "pre_tokenizer": _pre_tokenizer(spec),
+        "post_processor": _post_processor(spec.template, names),
+        "decoder": _decoder(spec),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": names.get(unk),
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": spec.model.end_of_word or None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": spec.model.ignore_merges,
+            "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
+            "merges": [],
+        },
+    }
+    return _dumped(document, [[names[left], names[right]] for left, right in merges])
+
+
+def _dumped(document: dict[str, Any], merges: list[list[str]]) -> bytes:
+    """The document, indented, with one merge a line: `json` would take four lines for it."""
+    tail = "[]\n  }\n}"
+    text = json.dumps(document, ensure_ascii=False, indent=2).removesuffix(tail)
+    rows = ",\n".join("      " + json.dumps(pair, ensure_ascii=False) for pair in merges)
+    return (text + (f"[\n{rows}\n    ]\n  }}\n}}" if rows else tail) + "\n").encode()
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SubwordValueError(f"tokenizer.json cannot hold {what}; save as .subword instead")
+
+
+def _check_stages(spec: Spec) -> None:
+    """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
+    order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
+    alike: dict[type, type] = {Lowercase: Normalize, Digits: Split, SplitRegex: Split}
+    kinds = [alike.get(type(stage), type(stage)) for stage in spec.stages]
+    places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
+    once = [place for place in places if order[place] not in (Normalize, Split)]
+    if places != sorted(places) or len(set(once)) != len(once):
+        _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
+    for stage in spec.stages:
+        if isinstance(stage, (Normalize, Lowercase, Digits, Split, SplitRegex)):
+            known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
+            if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
+                _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
+        if isinstance(stage, Lowercase) and stage.final_sigma:
+            _refuse("lower case with final sigmas")
+    for token in spec.extra:
+        if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
+            _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
+
+
+def _warn_of_roles(spec: Spec) -> None:
+    kept = template_roles(spec.template) | {"unk": spec.roles.get("unk")}
+    lost = ", ".join(name for name, id in spec.roles.items() if kept.get(name) != id)
+    if lost:
+        text = f"tokenizer.json has no place for the roles {lost}; transformers keeps them in tokenizer_config.json"
+        warn(text)
+
+
+def _model_vocab(spec: Spec) -> dict[str, int]:
+    """The model's entries and the unmatchable tokens, spelled as the file spells them."""
+    if spec.model.unit == "character":
+        return _character_vocab(spec)
+    vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
+    missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
+    if missing:
+        _refuse(f"a model without tokens for the bytes {missing!r}: tokenizers would drop them from text")
+    for token in spec.extra:
+        if token.kind == "unmatchable":
+            if spelled_bytes(token.content) is not None:
+                _refuse(f"the unmatchable token {token.content!r} (id {token.id}): it would spell bytes there")
+            vocab[token.content] = token.id
+    return vocab
+
+
+def _character_vocab(spec: Spec) -> dict[str, int]:
+    model = spec.model
+    vocab: dict[str, int] = {}
+    for piece, id in model.vocab.items():
+        try:
+            token = piece.decode()
+        except UnicodeDecodeError:
+            _refuse(f"the token {piece!r} (id {id}), which is not text")
+        if not model.end_of_word or model.end_of_word in token.removesuffix(model.end_of_word):
+            _refuse(f"characters without a marker at the ends of words, and only there: {token!r} (id {id})")
+        vocab[token] = id
+    for extra in spec.extra:
+        if extra.kind == "unmatchable":
+            _refuse(f"the unmatchable token {extra.content!r} (id {extra.id}): it would be a token of the model")
+    return vocab
+
+
+def _decoder(spec: Spec) -> dict[str, Any]:
+    model = spec.model
+    if model.unit == "character":
+        if spec.decode != Decode(trim=True):
+            _refuse(
+                f"a model over characters with {spec.decode!r}: it decodes the end of a word to a space between words"
+            )
+        return {"type": "BPEDecoder", "suffix": model.end_of_word}
+    if to_alphabet(model.end_of_word.encode()) != model.end_of_word:
+        _refuse(f"the end-of-word marker {model.end_of_word!r} of a byte-level BPE: it is spelled otherwise there")
+    if model.end_of_word and spec.decode != Decode(model.end_of_word):
+        _refuse(f"a model over bytes with {spec.decode!r}: it decodes the end of a word to {model.end_of_word!r}")
+    return _byte_level()
+
+
+def _merges(spec: Spec) -> Sequence[Sequence[int]]:
+    if spec.model.priority == "merges":
+        return cast("list[list[int]]", spec.model.merges.tolist())
+    try:
+        return merges_of_rank_model(spec)
+    except SubwordValueError as error:
+        _refuse(f"these ranks: {error}")
+
+
+def _with_added_tokens(vocab: dict[str, int], added: list[ExtraToken]) -> dict[str, int]:
+    """`vocab` with the added tokens that would get other ids without it: all but those at the end, else all."""
+    ids = [token.id for token in added]
+    contents = [token.content for token in added]
+    start = len(ids)
+    while start > 0 and (start == len(ids) or ids[start - 1] + 1 == ids[start]):
+        start -= 1
+    listed = vocab | dict(zip(contents[:start], ids[:start], strict=True))
+    if list(assigned_ids(listed.get, len(listed), contents)) == ids:
+        return listed
+    return vocab | dict(zip(contents, ids, strict=True))
+
+
+def _check_added_token(
+    token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], spec: Spec
+) -> None:
+    """Nothing but the added token itself may give its id, unless `read` says that the model does."""
+    model, problem = spec.model, None
+    piece = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode()
+    whole = (
+        model.ignore_merges and piece is not None and comes_to_the_model(token, piece, model.end_of_word, spec.stages)
+    )
+    if model_vocab.get(token.content, token.id) != token.id:
+        problem = f"the model spells its token {model_vocab[token.content]} the same way there"
+    elif token.content in model_vocab and piece is not None:
+        problem = shared_problem(token, piece, token.content in merged, whole)
+    elif token.content in vocab and (whole or (piece is not None and model.ignore_merges and token.kind == "added")):
+        problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
+    if problem is not None:
+        _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
+
+
+def _added_token(token: ExtraToken) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "content": token.content,
+        "single_word": token.single_word,
+        "lstrip": token.lstrip,
+        "rstrip": token.rstrip,
+        "normalized": token.normalized,
+        "special": token.kind == "special",
+    }
+
+
+def _normalizer(spec: Spec) -> dict[str, Any] | None:
+    steps = [
+        {"type": stage.form if isinstance(stage, Normalize) else "Lowercase"}
+        for stage in spec.stages
+        if isinstance(stage, (Normalize, Lowercase))
+    ]
+    if len(steps) > 1:
+        return {"type": "Sequence", "normalizers": steps}
+    return steps[0] if steps else None
+
+
+def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
+    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
+    prefix_space, by_bytes = PrefixSpace() in spec.stages, spec.model.unit == "byte"
+    built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
+    if built_in:
+        cutting.pop()
+    if not by_bytes and (prefix_space or all(isinstance(stage, Digits) for stage in cutting)):
+        _refuse("a model over characters with a space in front of the text, or without a split pattern")
+    steps = [step for stage in cutting for step in _steps_of(stage)]
+    if by_bytes:
+        steps.append(_byte_level(prefix_space, use_regex=built_in))
+    if len(steps) == 1:
+        return steps[0]
+    if prefix_space:
+        _refuse(f"a space in front of the text together with the stage {cutting[0]!r}")
+    return {"type": "Sequence", "pretokenizers": steps}
+
+
+_WHOLE = Split("none", SPLIT_UNICODE)
+
+
+def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
+    if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
+        return [{"type": "Digits", "individual_digits": True}]
+    drops = isinstance(stage, Split) and get_pattern(stage.pattern).drops
+    fixed = {"behavior": "Removed" if drops else "Isolated", "invert": drops}
+    return [{"type": "Split", "pattern": {"Regex": regex}, **fixed} for regex in _regexes(stage)]
+
+
+def _regexes(stage: Digits | Split | SplitRegex) -> Sequence[str]:
+    """The expressions of a stage, as tokenizers reads them."""
+    if isinstance(stage, Digits):
+        return [DIGITS[stage.grouping]]
+    if isinstance(stage, Split):
+        return get_pattern(stage.pattern).steps
+    if stage.syntax != "oniguruma" and not same_in_both_syntaxes(stage.regex):
+        _refuse(f"the split pattern {stage.regex!r}, which says something else in Oniguruma's syntax")
+    return [stage.regex]
+
+
+def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
+
+
+def _post_processor(template: Template, names: dict[int, str]) -> dict[str, Any] | None:
+    if template == Template():
+        return None
+    used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
+    return {
+        "type": "TemplateProcessing",
+        "single": [_template_item(item, names) for item in template.single],
+        "pair": [_template_item(item, names) for item in template.pair],
+        "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in used},
+    }
+
+
+def _template_item(item: int | str, names: dict[int, str]) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"Sequence": {"id": item, "type_id": 0}}
+    return {"SpecialToken": {"id": names[item], "type_id": 0}}
