@@ -1,6 +1,7 @@
 //! Batches: many texts, and long ones, on several threads.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::engine::Engine;
@@ -87,15 +88,25 @@ struct Waves<'t> {
     texts: &'t dyn Texts,
     next: usize,
     size: usize,
+    /// Room for the next one.
+    made: Vec<u8>,
+    /// What all texts are by their sizes, what those before `next` are, and what these have turned out to be.
+    all: usize,
+    sizes: usize,
+    bytes: usize,
+    /// About how many bytes the whole batch has.
+    total: &'t AtomicUsize,
 }
 
 impl<'t> Waves<'t> {
     fn next(&mut self) -> Result<Option<Wave<'t>>> {
-        let mut wave = Wave { first: self.next, texts: Vec::new(), made: Vec::new() };
+        let mut wave = Wave { first: self.next, texts: Vec::new(), made: std::mem::take(&mut self.made) };
+        wave.made.clear();
         let (mut absent, mut to_make, mut room) = (Vec::new(), 0, self.size);
         while self.next < self.texts.len() && room > 0 {
             let size = self.texts.size(self.next);
             room = room.saturating_sub(work_on(size));
+            self.sizes += work_on(size);
             wave.texts.push(match self.texts.bytes(self.next) {
                 Some(text) => Content::There(text),
                 None => {
@@ -115,6 +126,9 @@ impl<'t> Waves<'t> {
                 start = end;
             }
         }
+        self.bytes += (0..wave.texts.len()).map(|index| work_on(wave.text(index).len())).sum::<usize>();
+        let share = self.bytes as f64 / self.sizes.max(1) as f64;
+        self.total.store((self.all as f64 * share) as usize, Ordering::Relaxed);
         Ok((!wave.texts.is_empty()).then_some(wave))
     }
 }
@@ -182,12 +196,17 @@ impl Joined {
         self.ids.append(&mut next.ids);
     }
 
-    /// Where what is done gives so many `ids`: room for as many for what is left, and for a few more.
+    /// Where what is done gives so many `ids`: room for as many for what is left, and for some more.
     fn make_room(&mut self, ids: usize, total: usize) {
         let share = ids as f64 / self.bytes.max(1) as f64;
-        let left = (total.saturating_sub(self.bytes) as f64 * share * 1.05) as usize;
-        self.ids.reserve(ids - self.ids.len() + left);
-        ask_for_huge_pages(self.ids.spare_capacity_mut());
+        let left = (total.saturating_sub(self.bytes) as f64 * share) as usize;
+        if self.ids.capacity() < ids + left {
+            // Room that is not used is no memory.
+            let mut larger = Vec::with_capacity(ids + left + left / 4);
+            ask_for_huge_pages(larger.spare_capacity_mut());
+            larger.append(&mut self.ids);
+            self.ids = larger;
+        }
     }
 }
 
@@ -263,8 +282,9 @@ impl Engine {
         stop: Stop<'_>,
         work: impl Fn(&Part<'_>, &mut Vec<u32>, Stop<'_>) -> Result<usize> + Sync,
     ) -> Result<Joined> {
-        let total = work_in(texts);
-        let mut waves = Waves { texts, next: 0, size: shares.wave };
+        let total = &AtomicUsize::new(0);
+        let (all, made) = (work_in(texts), Vec::new());
+        let mut waves = Waves { texts, next: 0, size: shares.wave, made, all, sizes: 0, bytes: 0, total };
         let do_job = |wave: &Wave<'_>, job: Job, out: &mut Joined, stop: Stop<'_>| {
             let mut worked = 0;
             for (index, range) in job.parts(|index| wave.text(index).len()) {
@@ -287,12 +307,11 @@ impl Engine {
         let mut joined = Joined::default();
         if shares.workers < 2 {
             while let Some(wave) = waves.next()? {
-                let before = joined.ids.len();
                 do_job(&wave, Job { start: (0, 0), end: (wave.texts.len(), 0) }, &mut joined, stop)?;
-                let len = joined.ids.len();
-                if waves.next < texts.len() && joined.ids.capacity() - len < 2 * (len - before) {
-                    joined.make_room(len, total);
+                if waves.next < texts.len() {
+                    joined.make_room(joined.ids.len(), total.load(Ordering::Relaxed));
                 }
+                waves.made = wave.made;
             }
             return Ok(joined);
         }
@@ -305,7 +324,9 @@ impl Engine {
         let work = |(): &mut (), (wave, job): (Arc<Wave<'_>>, Job), out: &mut Joined, stop: Stop<'_>| {
             do_job(&wave, job, out, stop)
         };
-        as_they_come(more, vec![(); shares.workers], stop, work, |out| joined.append(out, total))?;
+        as_they_come(more, vec![(); shares.workers], stop, work, |out| {
+            joined.append(out, total.load(Ordering::Relaxed))
+        })?;
         Ok(joined)
     }
 
