@@ -14,10 +14,10 @@ import pytest
 import zstandard
 from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
+import subword
 from subword import FormatError, SubwordOSError, SubwordValueError, SubwordWarning, _core, patterns
 from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
-from subword.engine import stage_rows
-from subword.spec import Normalize, Split
+from subword.spec import Normalize
 
 CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
 
@@ -59,12 +59,8 @@ def test_a_cut_never_changes_the_pieces(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", CUT_PATTERNS)
 def test_the_core_counts_the_same_pieces_for_any_block_size(pattern: str) -> None:
-    stages = stage_rows([Split(pattern)])
-
     def counts(parts: list[bytes]) -> dict[bytes, int]:
-        counter = _core.PieceCounter(stages, [])
-        counter.feed(parts, 2)
-        return dict(counter.items())
+        return dict(subword.count_pieces(parts, pattern=pattern, threads=2))
 
     ill_formed = b"\n".join(data for name, data in BYTES.items())
     whole = b"\n".join(text.encode() for text in TEXTS.values()) + ill_formed

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from .. import training
+from .. import counts, training
 from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
 from ..patterns import PATTERNS
@@ -62,8 +62,8 @@ def train(
         typer.Option(
             "--digits",
             metavar="NAME",
-            parser=common.one_of(*training.DIGITS),
-            help=f"How numbers are cut before the pattern: {', '.join(training.DIGITS)} (place values line up).",
+            parser=common.one_of(*counts.DIGITS),
+            help=f"How numbers are cut before the pattern: {', '.join(counts.DIGITS)} (place values line up).",
         ),
     ] = "pattern",
     regex: Annotated[
@@ -86,8 +86,8 @@ def train(
         typer.Option(
             "--normalization",
             metavar="FORM",
-            parser=common.one_of(*training.NORMALIZATIONS),
-            help=f"Bring text into a Unicode form first: {', '.join(training.NORMALIZATIONS)}.",
+            parser=common.one_of(*counts.NORMALIZATIONS),
+            help=f"Bring text into a Unicode form first: {', '.join(counts.NORMALIZATIONS)}.",
         ),
     ] = None,
     unit: Annotated[
