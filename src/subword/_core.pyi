@@ -185,7 +185,10 @@ class PieceMerge:
         """The next rows in columns, at most so many: pieces, their offsets, count, first, source."""
 
     def survey(self, weights: Sequence[int], scale: int) -> list[tuple[int, int, int, int]]:
-        """For each count (by weight, in units of `scale`; 1,024 and more are one): pieces, their bytes, their counts."""
+        """For each count (by weight, in units of `scale`): pieces, their bytes, their counts.
+
+        A count below 1 is taken as 1, one above 1,024 as that.
+        """
 
     def pieces(self, weights: Sequence[int], least: int, in_order: bool) -> Pieces:
         """The pieces that are counted at least so often; `in_order`: as they were first met."""

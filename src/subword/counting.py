@@ -40,9 +40,10 @@ def count_pieces(
 ) -> CountTable:
     """Count the pieces of texts or of files: the first of the two steps of `train`.
 
-    The table can be saved, added to others, and learned from, for any size and tie rule, without reading the text again:
-    `train(counts=count_pieces(texts), …)` is `train(texts, …)`. It is the same for any number of threads, any `memory`,
-    and any way of dividing the text: `count_pieces(a + b)` is `count_pieces(a) + count_pieces(b)` for lists of texts.
+    The table can be saved, added to others, and learned from, for any size and tie rule, without reading the text
+    again: `train(counts=count_pieces(texts), …)` is `train(texts, …)`. It is the same for any number of threads, any
+    `memory`, and any way of dividing the text: `count_pieces(a + b)` has the counts of `count_pieces(a) +
+    count_pieces(b)` for lists of texts.
 
     Args:
         texts, files, pattern, digits, special_tokens, normalization, field, threads: as for `train`. These special

@@ -8,12 +8,12 @@ A Parquet file with a row for each piece of each source:
 |----------|--------|------------|
 | `piece`  | binary | the bytes of the piece |
 | `count`  | int64  | how often it was counted, at least once |
-| `first`  | int64  | how many pieces were counted before it was first met; may be left out: only `tie_rule="first-seen"` asks |
+| `first`  | int64  | how many pieces stand before its first; may be left out: only `tie_rule="first-seen"` asks |
 | `source` | string | which text it comes from, for weights; may be left out: then all is one source without a name |
 
-The key `subword.counts` of its metadata holds a JSON object, `CountTable.metadata`: the version of this layout, how text
-became pieces (`pattern`, `digits`, `normalization`, `special_tokens`), the stages that this means here with their
-fingerprint, and, in files written by `save`, the sources with their sizes and SHA-256 sums, and `"sorted": true` for
+The key `subword.counts` of its metadata holds a JSON object, `CountTable.metadata`: the version of this layout, how
+text became pieces (`pattern`, `digits`, `normalization`, `special_tokens`), and the stages that this means here with
+their fingerprint. `save` adds the sources, with their sizes and the SHA-256 of their text, and `"sorted": true` for
 rows in the order of (`piece`, `source`). A file without the key is read when `CountTable.load` is told the same.
 
 So any engine that can group and sum can make such a table; rows of one piece and source are added up when it is read.
@@ -84,7 +84,7 @@ class Splitting:
         """The stages before the model. One way of splitting is always the same stages: it has one fingerprint."""
         stages: list[Stage] = [MatchTokens()] if self.special_tokens else []
         if self.normalization is not None:
-            stages.append(Normalize(self.normalization))
+            stages.append(Normalize(self.normalization))  # type: ignore[arg-type]
         if self.digits != "pattern":
             stages.append(Digits(self.digits))  # type: ignore[arg-type]
         if isinstance(self.pattern, SplitRegex):
@@ -267,15 +267,19 @@ class CountTable:
         for name, parts in other.sources.items():
             again = [part.sha256 for part in parts if part.sha256 and part in sources.get(name, ())]
             if again:
-                warn(f"both tables hold the text with the SHA-256 {again[0][:16]}… of the source {name!r}: it counts twice")
+                warn(
+                    f"both tables hold the text with the SHA-256 {again[0][:16]}… of the source {name!r}: "
+                    "it counts twice"
+                )
             sources[name] = (*sources.get(name, ()), *parts)
-        shifted = [run._replace(shift=run.shift + self.length) for run in other.runs]
+        has_first = self.has_first and other.has_first
+        shifted = [run._replace(shift=run.shift + self.length if has_first else 0) for run in other.runs]
         return replace(
             self,
             sources={name: sources[name] for name in sorted(sources)},
-            has_first=self.has_first and other.has_first,
+            has_first=has_first,
             length=self.length + other.length,
-            runs=[*self.runs, *shifted],
+            runs=[*(self.runs if has_first else (run._replace(shift=0) for run in self.runs)), *shifted],
         )
 
     # ------------------------ files ------------------------
@@ -285,15 +289,18 @@ class CountTable:
         """What the metadata of a Parquet file must say for its counts to be added to these: a key and its value."""
         return {KEY.decode(): json.dumps({"version": VERSION, **self.splitting.to_json()})}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> int:
         """Write the table into a Parquet file. The same counts give the same bytes, with one version of `pyarrow`.
+
+        Returns:
+            The number of rows: distinct pieces, each source's counted apart.
 
         Raises:
             SubwordOSError: the file cannot be written. What stood there before is still there.
             SubwordValueError: `pyarrow` is not installed (`pip install "subword[parquet]"`).
         """
         path = path_of(path)
-        pa, pq = _pyarrow("write")
+        pa, pq = pyarrow_or_error("write")
         columns = [("piece", pa.binary()), ("count", pa.int64()), ("first", pa.int64()), ("source", pa.string())]
         names = list(self.sources)
         sources = {name: [asdict(part) for part in parts] for name, parts in self.sources.items()}
@@ -304,10 +311,16 @@ class CountTable:
         )
         encodings = {"piece": "DELTA_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED", "first": "DELTA_BINARY_PACKED"}
         settings = {name: encoding for name, encoding in encodings.items() if name in schema.names}
+        rows = 0
         with (
             replacing(path) as file,
             pq.ParquetWriter(
-                file, schema, compression="zstd", use_dictionary=["source"], column_encoding=settings
+                file,
+                schema,
+                compression="zstd",
+                use_dictionary=["source"],
+                column_encoding=settings,
+                write_page_checksum=True,
             ) as writer,
         ):
             for data, offsets, counts, firsts, numbers in self._rows(GROUP):
@@ -315,8 +328,15 @@ class CountTable:
                     pa.binary(), len(counts), [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
                 )
                 source = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(names, pa.string()))
-                arrays = [pieces, pa.array(counts), *([pa.array(firsts)] if self.has_first else []), source.cast(pa.string())]
+                arrays = [
+                    pieces,
+                    pa.array(counts),
+                    *([pa.array(firsts)] if self.has_first else []),
+                    source.cast(pa.string()),
+                ]
                 writer.write_batch(pa.record_batch(arrays, schema=schema), row_group_size=GROUP)
+                rows += len(counts)
+        return rows
 
     @classmethod
     def load(
@@ -332,8 +352,8 @@ class CountTable:
 
         Args:
             path: a Parquet file.
-            pattern, digits, normalization, special_tokens: how text became pieces, as for `count_pieces`; for a file that
-                does not say so itself.
+            pattern, digits, normalization, special_tokens: how text became pieces, as for `count_pieces`; for a file
+                that does not say so itself.
 
         Raises:
             FormatError: it is no such file, or is damaged. Some damage shows only when the counts are read.
@@ -384,7 +404,7 @@ class CountTable:
             SubwordValueError: a weight of a source that is not there, or one that is no rational number.
         """
         factors, scale = self._factors(weights)
-        pieces = self._merge().pieces(factors, min_count * scale, in_order)
+        pieces = self._merge().pieces(factors, min_count * scale if min_count > 1 else 1, in_order)
         lost, count = pieces.lost
         return pieces, scale, Pruned(lost, Fraction(count, scale))
 
@@ -426,7 +446,8 @@ def _rational(name: str, weight: Any) -> Fraction:
         number = None
     if number is None or number < 0:
         raise SubwordValueError(
-            f'the weight of {name!r} must be a whole number or a fraction such as Fraction(3, 10) or "3/10", not {weight!r}'
+            f'the weight of {name!r} must be a whole number or a fraction such as Fraction(3, 10) or "3/10", '
+            f"not {weight!r}"
         )
     return number
 
@@ -438,7 +459,8 @@ def _megabytes(size: int) -> str:
 # ======================== reading ========================
 
 
-def _pyarrow(what: str) -> Any:
+def pyarrow_or_error(what: str) -> Any:
+    """The modules, or the error that says how to get them."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -448,9 +470,9 @@ def _pyarrow(what: str) -> Any:
 
 
 def _load(path: str, told: Splitting | None) -> CountTable:
-    pa, pq = _pyarrow("read")
+    pa, pq = pyarrow_or_error("read")
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
     except OSError as error:
         if error.errno is None:  # how pyarrow tells damage
             raise FormatError(f"{path}: damaged, or not a Parquet file: {_line(error)}") from error
@@ -501,7 +523,11 @@ def _check_schema(path: str, pa: Any, schema: Any) -> None:
         "piece": (lambda kind: any(test(kind) for test in is_bytes), "binary", True),
         "count": (pa.types.is_integer, "int64 (cast it: sums of many engines are wider)", True),
         "first": (pa.types.is_integer, "int64", False),
-        "source": (lambda kind: any(test(kind) for test in is_bytes[2:]) or pa.types.is_dictionary(kind), "string", False),
+        "source": (
+            lambda kind: any(test(kind) for test in is_bytes[2:]) or pa.types.is_dictionary(kind),
+            "string",
+            False,
+        ),
     }
     for name, (test, kind, needed) in wanted.items():
         if name not in schema.names:
@@ -572,7 +598,9 @@ class _File:
                 b"" if data is None else data.slice(base, end - base).to_pybytes(),
                 offsets - base,
                 np.ascontiguousarray(self.integers(batch, "count")),
-                np.ascontiguousarray(self.integers(batch, "first")) if "first" in names else np.zeros(len(pieces), np.int64),
+                np.ascontiguousarray(self.integers(batch, "first"))
+                if "first" in names
+                else np.zeros(len(pieces), np.int64),
                 numbers,
             )
         except FormatError as error:
@@ -599,9 +627,13 @@ class _SortedFile(_File):
         self.runs = [Run(self.blocks, 0, tuple(self.sources))]
 
     def blocks(self) -> Iterator[bytes]:
+        total = 0
         for batch in self.batches(self.BATCH, ("piece", "count", "first", "source")):
             if len(batch):
+                total += _sum(self.integers(batch, "count"))
                 yield self.block(batch)
+        if total != self.length:
+            raise FormatError(f"{self.path}: it holds {total:,} pieces, and its metadata says {self.length:,}")
 
 
 class _AnyFile(_File):

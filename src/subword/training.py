@@ -91,7 +91,8 @@ def train(
             `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
             tokens included.
-        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`; `"o200k"` if not given.
+        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`; `"o200k"` if not
+            given.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
             right, so that place values line up (`1|234|567`).
@@ -109,11 +110,11 @@ def train(
         byte_order: the ids of the bytes: `"value"`, or `"gpt2"` (which `"smallest-ids"` looks at, too).
         weights: what the counts of a source (see `count_pieces`) are multiplied by: `{"code": "3/10"}`; whole numbers,
             `Fraction`s, or these as strings, and exact. The other sources keep their counts; 0 leaves a source out.
-        min_count: leave out pieces that are counted (by weight) less often. `training["pruned"]` then says how many
-            pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces. The proof
-            goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as in those that
-            were kept, and more often by at most as much as was left out around such a pair; so the winner is the
-            same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+        min_count: from 2 on, leave out pieces that are counted (by weight) less often. `training["pruned"]` then says
+            how many pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces.
+            The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
+            in those that were kept, and more often by at most as much as was left out around such a pair; so the winner is
+            the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.

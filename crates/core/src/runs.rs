@@ -33,11 +33,8 @@ pub struct Writer {
 
 impl Writer {
     pub fn add(&mut self, row: Row<'_>) {
-        let shared = if self.block.is_empty() {
-            0
-        } else {
-            self.last.iter().zip(row.piece).take_while(|(a, b)| a == b).count()
-        };
+        let shared =
+            if self.block.is_empty() { 0 } else { self.last.iter().zip(row.piece).take_while(|(a, b)| a == b).count() };
         push(&mut self.block, shared as u64);
         push(&mut self.block, (row.piece.len() - shared) as u64);
         self.block.extend_from_slice(&row.piece[shared..]);
@@ -175,9 +172,10 @@ impl Run {
         let (source, count, first) = (self.number()? as usize, self.number()?, self.number()?);
         self.source = *self.sources.get(source).ok_or_else(damaged)?;
         self.count = count;
-        self.first = first.checked_add(self.shift).filter(|&first| first <= MOST).ok_or_else(|| {
-            Error::value("a piece is first met behind 2^63 - 1 others: leave out the column `first`")
-        })?;
+        self.first = first
+            .checked_add(self.shift)
+            .filter(|&first| first <= MOST)
+            .ok_or_else(|| Error::value("a piece is first met behind 2^63 - 1 others: leave out the column `first`"))?;
         let mut head = [0; 8];
         let len = self.piece.len().min(8);
         head[..len].copy_from_slice(&self.piece[..len]);
@@ -271,7 +269,8 @@ impl Merge {
             match self.heap.first().map(|&top| &self.runs[top]) {
                 Some(run) if run.key() == (&self.piece[..], source) => {
                     first = first.min(run.first);
-                    count = count.checked_add(run.count).filter(|&sum| sum <= MOST).ok_or_else(|| too_many(&self.piece))?;
+                    count =
+                        count.checked_add(run.count).filter(|&sum| sum <= MOST).ok_or_else(|| too_many(&self.piece))?;
                 }
                 _ => return Ok(Some(Row { piece: &self.piece, source, count, first })),
             }

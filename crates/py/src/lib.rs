@@ -507,7 +507,7 @@ fn calling<T: Send>(py: Python<'_>, work: impl FnOnce(Call<'_>, Stop<'_>) -> cor
     let mut raised = None;
     let done = interruptible(py, |stop| {
         let mut call = |call: &mut dyn FnMut(Python<'_>) -> PyResult<()>| {
-            Python::attach(|py| call(py)).map_err(|error| {
+            Python::attach(&mut *call).map_err(|error| {
                 raised = Some(error);
                 core::Error::interrupted()
             })
@@ -567,7 +567,8 @@ impl PieceMerge {
         Bound<'py, PyArray1<u32>>,
     )> {
         let (data, offsets, counts, firsts, sources) = self.fetching(py, |merge, fetch, stop| {
-            let (mut data, mut offsets, mut counts, mut firsts, mut sources) = (vec![], vec![0], vec![], vec![], vec![]);
+            let (mut data, mut offsets, mut counts, mut firsts, mut sources) =
+                (vec![], vec![0], vec![], vec![], vec![]);
             while counts.len() < most {
                 let Some(row) = merge.next(fetch)? else { break };
                 data.extend_from_slice(row.piece);
@@ -594,7 +595,7 @@ impl PieceMerge {
         self.fetching(py, |merge, fetch, stop| {
             let mut classes = std::collections::BTreeMap::<u64, (u64, u64, u64)>::new();
             merge.weighed(&weights, fetch, stop, |piece, count, _| {
-                let sum = classes.entry((count / scale).min(1 << 10)).or_default();
+                let sum = classes.entry((count / scale).clamp(1, 1 << 10)).or_default();
                 *sum = (sum.0 + 1, sum.1 + piece.len() as u64, sum.2.saturating_add(count));
                 Ok(())
             })?;

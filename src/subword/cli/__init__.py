@@ -22,6 +22,7 @@ from ..formats import LeftOutError
 from .common import UsageError, one_line
 from .convert import convert
 from .count import count
+from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
 from .info import info
@@ -29,7 +30,10 @@ from .show import show
 from .train import train
 from .vocab import vocab
 
-COMMANDS = {command.__name__: command for command in (train, encode, decode, count, show, info, vocab, convert)}
+COMMANDS = {
+    command.__name__.replace("_", "-"): command
+    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+}
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 

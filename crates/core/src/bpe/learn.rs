@@ -152,11 +152,12 @@ pub fn memory(pieces: u64, bytes: u64) -> u64 {
 ///
 /// The argument: as long as both ways have made the same merges, a pair stands in all pieces as often as in those that
 /// are here, and at most `lost.most(pair)` times more. So if the pair that wins here is counted more often than any other
-/// here and in what was lost, it wins with all pieces, too; and the next merge starts from the same tokens again.
+/// here and in what was lost, it wins with all pieces, too; and the next merge starts from the same tokens again. One
+/// that may be counted as often loses if the tie rule prefers the winner, unless that rule asks for the order of the text.
 struct Rivals<'l> {
     lost: &'l Lost,
     /// Pairs that were seen here, with a bound that only ever gets lower.
-    seen: BinaryHeap<(u64, (u32, u32))>,
+    seen: BinaryHeap<Candidate>,
     /// The bound of all pairs that were never seen here.
     unseen: u64,
 }
@@ -324,18 +325,36 @@ impl<'l> Learner<'l> {
         if rivals.unseen >= count {
             return false;
         }
-        while let Some((bound, rival)) = rivals.seen.pop() {
-            if rival == pair {
+        let lost = rivals.lost;
+        while let Some(rival) = self.rivals.as_mut().and_then(|rivals| rivals.seen.pop()) {
+            if rival.key.pair() == pair {
                 continue;
             }
-            let here = self.pairs.get(&pair_key(rival)).map_or(0, |entry| entry.count);
-            let now = here + rivals.lost.most(&self.tokens[rival.0 as usize], &self.tokens[rival.1 as usize]);
-            rivals.seen.push((now, rival));
-            if now == bound {
-                return bound < count;
+            let (left, right) = rival.key.pair();
+            let here = self.pairs.get(&pair_key((left, right))).map_or(0, |entry| entry.count);
+            let bound = here + lost.most(&self.tokens[left as usize], &self.tokens[right as usize]);
+            let is_less = match self.tie_rule {
+                TieRule::FirstSeen => bound < count,
+                _ => rival < Candidate { count, key: self.fixed_key(pair) },
+            };
+            let is_current = bound == rival.count;
+            if let Some(rivals) = &mut self.rivals {
+                rivals.seen.push(Candidate { count: bound, key: rival.key });
+            }
+            if is_current {
+                return is_less;
             }
         }
         true
+    }
+
+    /// The tie key of a pair, under rules that do not ask for the order of the text.
+    fn fixed_key(&self, pair: (u32, u32)) -> TieKey {
+        if self.tie_rule != TieRule::LargestString {
+            return TieKey::SmallestIds(std::cmp::Reverse(pair));
+        }
+        let bytes = |id: u32| Arc::clone(&self.tokens[id as usize]);
+        TieKey::LargestString((bytes(pair.0), bytes(pair.1)), pair)
     }
 
     /// Takes up the pairs of a new token with all others as rivals.
@@ -354,12 +373,8 @@ impl<'l> Learner<'l> {
         let entry = self.pairs.get(&pair_key(pair)).filter(|entry| entry.count > 0)?;
         let count = entry.count;
         let key = match self.tie_rule {
-            TieRule::SmallestIds => TieKey::SmallestIds(std::cmp::Reverse(pair)),
-            TieRule::LargestString => {
-                let bytes = |id: u32| Arc::clone(&self.tokens[id as usize]);
-                TieKey::LargestString((bytes(pair.0), bytes(pair.1)), pair)
-            }
             TieRule::FirstSeen => TieKey::FirstSeen(std::cmp::Reverse(self.first_place(pair)?), pair),
+            _ => self.fixed_key(pair),
         };
         Some(Candidate { count, key })
     }
@@ -374,9 +389,10 @@ impl<'l> Learner<'l> {
 
     fn enqueue(&mut self, pair: (u32, u32)) {
         if let Some(candidate) = self.candidate(pair) {
+            let key = self.fixed_key(pair);
             if let Some(rivals) = &mut self.rivals {
                 let lost = rivals.lost.most(&self.tokens[pair.0 as usize], &self.tokens[pair.1 as usize]);
-                rivals.seen.push((candidate.count + lost, pair));
+                rivals.seen.push(Candidate { count: candidate.count + lost, key });
             }
             self.queue.push(candidate);
         }
