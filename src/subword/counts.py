@@ -36,6 +36,7 @@ import numpy as np
 from . import _core, patterns
 from .arguments import choice, list_of, path_of, string, token_content
 from .corpus.storing import Blocks, replacing
+from .corpus.tables import pyarrow_or_error
 from .errors import FormatError, SubwordOSError, SubwordValueError, warn
 from .spec import Digits, MatchTokens, Normalize, Split, SplitRegex, Stage
 
@@ -300,7 +301,7 @@ class CountTable:
             SubwordValueError: `pyarrow` is not installed (`pip install "subword[parquet]"`).
         """
         path = path_of(path)
-        pa, pq = pyarrow_or_error("write")
+        pa, pq = pyarrow("write")
         columns = [("piece", pa.binary()), ("count", pa.int64()), ("first", pa.int64()), ("source", pa.string())]
         names = list(self.sources)
         sources = {name: [asdict(part) for part in parts] for name, parts in self.sources.items()}
@@ -459,18 +460,16 @@ def _megabytes(size: int) -> str:
 # ======================== reading ========================
 
 
-def pyarrow_or_error(what: str) -> Any:
-    """The modules, or the error that says how to get them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise SubwordValueError(f'to {what} a table of counts takes pyarrow: pip install "subword[parquet]"') from None
-    return pyarrow, pyarrow.parquet
+def pyarrow(what: str) -> tuple[Any, Any]:
+    """The modules that read and write tables, or the error that says how to get them."""
+    pa = pyarrow_or_error(f"to {what} a table of counts")
+    import pyarrow.parquet as pq
+
+    return pa, pq
 
 
 def _load(path: str, told: Splitting | None) -> CountTable:
-    pa, pq = pyarrow_or_error("read")
+    pa, pq = pyarrow("read")
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
     except OSError as error:

@@ -113,8 +113,8 @@ def train(
         min_count: from 2 on, leave out pieces that are counted (by weight) less often. `training["pruned"]` then says
             how many pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces.
             The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
-            in those that were kept, and more often by at most as much as was left out around such a pair; so the winner is
-            the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+            in those that were kept, and more often by at most as much as was left out around such a pair; so the winner
+            is the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
