@@ -221,4 +221,4 @@ class Pieces:
         """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
 
 def memory_to_learn(pieces: int, bytes: int) -> int:
-    """About how many bytes of memory learning takes from distinct pieces that have so many bytes together."""
+    """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from . import _core, corpus
 from .arguments import byte_count, list_of, path_of, string, thread_count
+from .corpus.cutting import cut, may_span_a_cut
 from .corpus.storing import Blocks
 from .counts import CountTable, Part, Run, Splitting, run_of
 from .engine import extra_rows, stage_rows
@@ -50,7 +51,9 @@ def count_pieces(
             tokens, in this order, are those of the tokenizer.
         source: a name for this text, which `train` can give a weight.
         memory: how much memory the counts may take while counting, in bytes or as in `"2GB"`; what goes beyond it is
-            kept on disk. Python and its libraries, some 100 MB, come on top. Without it all counts stay in memory.
+            kept on disk. Python and its libraries, some 100 MB, come on top, and so do the distinct pieces of one text
+            that must not be cut (with a pattern of one's own, `"none"`, or normalization). Without it all counts stay
+            in memory.
         temp: the folder for what goes to disk; the system's temporary one if not given. If the process is killed,
             nothing of it is left there.
         progress: called as `progress("count", bytes, None)`.
@@ -107,14 +110,16 @@ def count_texts(
     hashed: bool = True,
 ) -> CountTable:
     """`count_pieces` with arguments that were checked; `hashed`: note the SHA-256 of the text."""
-    # Of the memory, three quarters are tables; the rest is text on its way, and blocks of sorted pieces.
-    limit = None if memory is None else memory * 3 // 4
+    # An eighth of the memory is for sorted pieces, before they go to disk. Tables are full at two thirds of theirs.
+    limit = None if memory is None else memory * 7 // 8
     feed = FEED_BYTES if memory is None else min(FEED_BYTES, max(memory // 128, 1 << 12))
     extra = extra_rows(ExtraToken(0, token) for token in splitting.special_tokens)
     counter = _core.PieceCounter(stage_rows(splitting.stages), extra, limit)
     digest = hashlib.sha256() if hashed else None
     blocks = Blocks(None if memory is None else memory // 8, temp)
     runs: list[Run] = []
+    if memory is not None and not splitting.keeps_texts_whole and not may_span_a_cut(splitting.special_tokens):
+        texts = _in_parts(texts, feed)
     for batch in _batches(texts, feed):
         if limit is not None and counter.is_full_for(sum(map(_size_of, batch))):
             runs += _drained(counter, blocks, source)
@@ -145,6 +150,25 @@ def _texts_in(items: Iterator[Any], field: str) -> Iterator[Text]:
         else:
             names = ", ".join(map(repr, item))
             raise SubwordValueError(f"text {number}: a row without the field {field!r}; it has {names or 'none'}")
+
+
+def _in_parts(texts: Iterator[Any], most: int) -> Iterator[Any]:
+    """The texts, long ones in parts that have the same pieces."""
+    for text in texts:
+        if isinstance(text, (str, bytes)) and len(text) > most:
+            yield from cut(_blocks_of(text, most), most)
+        else:
+            yield text
+
+
+def _blocks_of(text: str | bytes, most: int) -> Iterator[bytes]:
+    start = 0
+    while start < len(text):
+        end = start + most
+        if isinstance(text, str) and "\ud800" <= text[end - 1 : end] < "\udc00":
+            end += 1  # what is behind it may be the other half of a character
+        yield _bytes_of(text[start:end])
+        start = end
 
 
 def _size_of(text: Any) -> int:

@@ -369,7 +369,7 @@ class CountTable:
     # ------------------------ for the trainer ------------------------
 
     def memory_to_learn(self, weights: Mapping[str, Weight] | None = None, min_count: int = 1) -> int:
-        """About how many bytes of memory `train` takes for this table: known after a walk through it."""
+        """About how many bytes of memory `train` takes at most for this table: known after a walk through it."""
         kept = [row for row in self._survey(weights) if row[0] >= min_count]
         return _core.memory_to_learn(sum(row[1] for row in kept), sum(row[2] for row in kept))
 
@@ -384,7 +384,7 @@ class CountTable:
         if need(min_count) <= memory:
             return
         message = (
-            f"learning from {sum(row[1] for row in rows if row[0] >= min_count):,} distinct pieces takes about "
+            f"learning from {sum(row[1] for row in rows if row[0] >= min_count):,} distinct pieces takes up to "
             f"{_megabytes(need(min_count))}, more than memory={_megabytes(memory)}"
         )
         least = next((row[0] + 1 for row in rows if row[0] >= min_count and need(row[0] + 1) <= memory), None)
@@ -392,7 +392,7 @@ class CountTable:
             raise SubwordValueError(f"{message}, and leaving out rare pieces does not help: give it more")
         dropped = sum(row[3] for row in rows if row[0] < least) / max(sum(row[3] for row in rows), 1)
         raise SubwordValueError(
-            f"{message}. With min_count={least} it takes about {_megabytes(need(least))}: pieces counted less often, "
+            f"{message}. With min_count={least} it takes up to {_megabytes(need(least))}: pieces counted less often, "
             f"{100 * dropped:.2g} % of all, are left out, and `training` says how many merges that cannot have changed"
         )
 

@@ -1,6 +1,6 @@
 //! What pieces that were left out could have added to the count of a pair.
 
-use crate::hash::{hash, mix};
+use crate::hash::mix;
 
 /// So many bytes on each side of a boundary are looked at.
 const NEAR: usize = 3;
@@ -22,8 +22,13 @@ impl Default for Lost {
     }
 }
 
-fn cell(before: &[u8], after: &[u8]) -> usize {
-    mix(hash(before), hash(after)) as usize % CELLS
+/// Up to three bytes and their number.
+fn few(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |few, &byte| few << 8 | u64::from(byte))
+}
+
+fn cell(before: u64, after: u64) -> usize {
+    mix(before, after) as usize % CELLS
 }
 
 impl Lost {
@@ -31,9 +36,12 @@ impl Lost {
         self.pieces += 1;
         self.count = self.count.saturating_add(count);
         for at in 1..piece.len() {
-            for before in 1..=NEAR.min(at) {
-                for after in 1..=NEAR.min(piece.len() - at) {
-                    let cell = &mut self.cells[cell(&piece[at - before..at], &piece[at..at + after])];
+            let after = |len: usize| (len <= piece.len() - at).then(|| few(&piece[at..at + len]));
+            let afters = [after(1), after(2), after(3)];
+            for len in 1..=NEAR.min(at) {
+                let before = few(&piece[at - len..at]);
+                for after in afters.into_iter().flatten() {
+                    let cell = &mut self.cells[cell(before, after)];
                     *cell = cell.saturating_add(count);
                 }
             }
@@ -42,6 +50,6 @@ impl Lost {
 
     /// How often a pair of tokens that spell `left` and `right` stands in the lost pieces, at most.
     pub fn most(&self, left: &[u8], right: &[u8]) -> u64 {
-        self.cells[cell(&left[left.len().saturating_sub(NEAR)..], &right[..right.len().min(NEAR)])]
+        self.cells[cell(few(&left[left.len().saturating_sub(NEAR)..]), few(&right[..right.len().min(NEAR)]))]
     }
 }
