@@ -583,7 +583,7 @@ def test_learning_says_what_memory_it_needs(tmp_path: Path) -> None:
 def run(*args: str, folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "subword", *args]
     environment = os.environ | {"PYTHONPATH": SRC}
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @pytest.mark.slow
@@ -677,3 +677,52 @@ def test_a_block_that_is_damaged_is_an_error() -> None:
             data[rng.randrange(len(data))] = rng.randrange(256)
         with suppress(FormatError, SubwordValueError):
             _core.PieceMerge([(iter([bytes(data)]), 0, [0])]).rows(100)
+
+
+# ======================== the command line ========================
+
+
+def command(*args: str, folder: Path) -> tuple[int, str, str]:
+    process = run(*args, folder=folder)
+    out, errors = process.communicate(timeout=300)
+    return process.returncode, out.decode(), errors.decode()
+
+
+def test_counting_and_training_from_the_command_line(tmp_path: Path) -> None:
+    texts = [text for text in TEXTS.values() if text]
+    for name, part in (("code", texts[::2]), ("web", texts[1::2])):
+        lines = (json.dumps({"text": text}) + "\n" for text in part)
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+        args = ["count-pieces", f"{name}.jsonl", "-o", f"{name}.parquet", "--source", name, "--pattern", "gpt2"]
+        code, out, errors = command(*args, "--special", "<s>", "--memory", "10MB", "--json", folder=tmp_path)
+        summary = json.loads(out)
+        assert (
+            (code, errors) == (0, "") and summary["source"] == name and summary["bytes"] == len("".join(part).encode())
+        )
+        assert summary["distinct_pieces"] == len(CountTable.load(tmp_path / f"{name}.parquet"))
+    both = ["--counts", "code.parquet", "--counts", "web.parquet"]
+    code, out, _ = command("train", *both, "-v", "380", "-o", "t.json", "--weight", "code=3/1", folder=tmp_path)
+    assert code == 0 and "380 entries" in out
+    expected = subword.train([*texts[::2] * 3, *texts[1::2]], vocab_size=380, pattern="gpt2", special_tokens=["<s>"])
+    assert subword.load(tmp_path / "t.json").fingerprint == expected.fingerprint
+    code, out, _ = command("train", *both, "-v", "300", "-o", "u.json", "--min-count", "2", folder=tmp_path)
+    assert code == 0 and "rarer ones left out" in out and "merges certain" in out
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    (["train", "-v", "300", "-o", "t.json"], "no text: give files, or --counts"),
+    (["train", "x.txt", "--counts", "c.parquet", "-v", "300", "-o", "t.json"], "give files or --counts, not both"),
+    (["train", "x.txt", "--weight", "a=1", "-v", "300", "-o", "t.json"], "--weight goes with --counts"),
+    (["train", "--counts", "c.parquet", "--weight", "a", "-v", "300", "-o", "t.json"], "write SOURCE=WEIGHT"),
+    (["train", "--counts", "c.parquet", "--pattern", "gpt2", "-v", "300", "-o", "t.json"], "'o200k' and 'gpt2'"),
+    (["train", "--counts", "c.parquet", "--regex", "a|.", "-v", "300", "-o", "t.json"], "'o200k' and SplitRegex"),
+    (["train", "--counts", "x.txt", "-v", "300", "-o", "t.json"], "x.txt: damaged, or not a Parquet file"),
+    (["count-pieces", "x.txt", "-o", "c.txt"], "a table of counts is a .parquet file"),
+    (["count-pieces", "x.txt", "-o", "c.parquet"], "c.parquet exists; --force replaces it"),
+    (["count-pieces", "x.txt", "-o", "d.parquet", "--memory", "lots"], "--memory must be a number of bytes"),
+])  # fmt: skip
+def test_command_lines_that_cannot_be_used(args: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("the text")
+    subword.count_pieces(["the text"]).save(tmp_path / "c.parquet")
+    code, out, errors = command(*args, folder=tmp_path)
+    assert code in (1, 2) and out == "" and said in errors and len(errors.splitlines()) == 1
