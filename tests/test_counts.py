@@ -357,6 +357,8 @@ def test_metadata_that_says_something_else(tmp_path: Path) -> None:
         (json.dumps(good | {"pattern": "nonesuch"}), "nonesuch"),
         (json.dumps(good | {"pattern": {"regex": "(", "x": 1}}), "made.parquet: "),
         (json.dumps(good | {"fingerprint": "0"}), "the fingerprint is not that of the stages"),
+        (json.dumps(good | {"sorted": True, "sources": {"": [{"pieces": -1}]}}), "sources in its metadata are"),
+        (json.dumps(good | {"sorted": True, "sources": {"\ud800": []}}), "the sources in its metadata are damaged"),
         (json.dumps(good | {"sorted": True}), "the sources in its metadata are damaged"),
         (json.dumps(good | {"sorted": True, "sources": {"": [{"pieces": "x"}]}}), "sources in its metadata are"),
     ]  # fmt: skip

@@ -182,7 +182,7 @@ class PieceMerge:
         """Of each run: an iterator over its blocks, what to add to `first`, and the numbers of its sources here."""
 
     def rows(self, most: int) -> tuple[bytes, _I64, _I64, _I64, _U32]:
-        """The next rows in columns, at most so many: pieces, their offsets, count, first, source."""
+        """The next rows in columns, at most so many or some 64 MB: pieces, their offsets, count, first, source."""
 
     def survey(self, weights: Sequence[int], scale: int) -> list[tuple[int, int, int, int]]:
         """For each count (by weight, in units of `scale`): pieces, their bytes, their counts.

@@ -12,7 +12,7 @@ from . import _core, corpus
 from .arguments import byte_count, list_of, path_of, string, thread_count
 from .corpus.cutting import cut, may_span_a_cut
 from .corpus.storing import Blocks
-from .counts import CountTable, Part, Run, Splitting, run_of
+from .counts import CountTable, Part, Run, Splitting, run_of, source_name
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError
 from .spec import ExtraToken, SplitRegex
@@ -65,11 +65,10 @@ def count_pieces(
     splitting = Splitting(pattern, digits, normalization, tuple(list_of("special_tokens", special_tokens)))
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
-    string("source", source)
     items = source_of(texts, files, string("field", field), splitting)
     limit = None if memory is None else byte_count("memory", memory)
     folder = None if temp is None else path_of(temp)
-    return count_texts(items, splitting, source, limit, folder, thread_count(threads), progress)
+    return count_texts(items, splitting, source_name(source), limit, folder, thread_count(threads), progress)
 
 
 def source_of(
@@ -112,7 +111,7 @@ def count_texts(
     """`count_pieces` with arguments that were checked; `hashed`: note the SHA-256 of the text."""
     # An eighth of the memory is for sorted pieces, before they go to disk. Tables are full at two thirds of theirs.
     limit = None if memory is None else memory * 7 // 8
-    feed = FEED_BYTES if memory is None else min(FEED_BYTES, max(memory // 128, 1 << 12))
+    feed = FEED_BYTES if memory is None else min(FEED_BYTES, max(memory // 512, 1 << 12))
     extra = extra_rows(ExtraToken(0, token) for token in splitting.special_tokens)
     counter = _core.PieceCounter(stage_rows(splitting.stages), extra, limit)
     digest = hashlib.sha256() if hashed else None

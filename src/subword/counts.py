@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from . import _core, patterns
-from .arguments import choice, list_of, path_of, string, token_content
+from .arguments import choice, integer, list_of, path_of, string, token_content
 from .corpus.storing import Blocks, replacing
 from .corpus.tables import pyarrow_or_error
 from .errors import FormatError, SubwordOSError, SubwordValueError, warn
@@ -175,6 +175,16 @@ class Part:
     """Bytes of text; None if whoever made the table did not say."""
     sha256: str | None = None
     """Of all the text, one document behind the other."""
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Part:
+        """The inverse of `asdict`. Raises KeyError, TypeError or ValueError on other values."""
+        size, digest = value.get("bytes"), value.get("sha256")
+        return cls(
+            integer("pieces", value["pieces"]),
+            None if size is None else integer("bytes", size),
+            None if digest is None else string("sha256", digest),
+        )
 
 
 class Run(NamedTuple):
@@ -325,6 +335,8 @@ class CountTable:
             ) as writer,
         ):
             for data, offsets, counts, firsts, numbers in self._rows(GROUP):
+                if offsets[-1] >= 2**31:
+                    raise SubwordValueError("a piece of 2 GB or more does not fit into a table of counts")
                 pieces = pa.Array.from_buffers(
                     pa.binary(), len(counts), [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
                 )
@@ -438,6 +450,13 @@ class CountTable:
         merge = self._merge()
         while len((columns := merge.rows(most))[2]):
             yield columns
+
+
+def source_name(name: Any) -> str:
+    """What a source can be called."""
+    if string("source", name):
+        token_content(name)
+    return str(name)
 
 
 def _rational(name: str, weight: Any) -> Fraction:
@@ -554,7 +573,8 @@ class _File:
 
     def batches(self, rows: int, columns: Sequence[str]) -> Iterator[Any]:
         columns = [name for name in columns if name in self.file.schema_arrow.names]
-        batches = self.file.iter_batches(rows, columns=columns)
+        groups = range(self.file.num_row_groups)
+        batches = (batch for group in groups for batch in self.file.iter_batches(rows, [group], columns))
         while True:
             try:
                 batch = next(batches, None)
@@ -615,7 +635,7 @@ class _SortedFile(_File):
         super().__init__(path, pa, file)
         try:
             sources = {
-                string("a source", name): tuple(Part(**part) for part in parts)
+                source_name(name): tuple(Part.from_json(part) for part in parts)
                 for name, parts in header["sources"].items()
             }
             total = sum(part.pieces for parts in sources.values() for part in parts)

@@ -21,8 +21,8 @@ pub struct Row<'a> {
 /// Counts and numbers of pieces stay below, so that every file format and query engine can hold them.
 pub const MOST: u64 = i64::MAX as u64;
 
-/// About how many bytes a block has.
-const BLOCK: usize = 1 << 16;
+/// About how many bytes a block has. A merge holds one of every run.
+const BLOCK: usize = 1 << 15;
 
 /// Makes blocks of rows, which must come in order.
 #[derive(Default)]
@@ -132,8 +132,8 @@ struct Run {
     sources: Vec<u32>,
 }
 
-/// The next block of the run with this number; None at its end.
-pub type Fetch<'a> = &'a mut dyn FnMut(usize) -> Result<Option<Vec<u8>>>;
+/// Puts the next block of the run with this number in the place of the last; false at its end.
+pub type Fetch<'a> = &'a mut dyn FnMut(usize, &mut Vec<u8>) -> Result<bool>;
 
 impl Run {
     fn number(&mut self) -> Result<u64> {
@@ -152,9 +152,8 @@ impl Run {
     /// Goes on to the next row; false at the end.
     fn advance(&mut self, own: usize, fetch: Fetch<'_>) -> Result<bool> {
         let before = if self.at == self.block.len() {
-            match fetch(own)? {
-                None => return Ok(false),
-                Some(block) => self.block = block,
+            if !fetch(own, &mut self.block)? {
+                return Ok(false);
             }
             self.at = 0;
             Some((std::mem::take(&mut self.piece), self.source))

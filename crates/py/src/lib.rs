@@ -537,6 +537,9 @@ fn run_block<'py>(
     Ok(PyBytes::new(py, &columns.to_block().checked()?))
 }
 
+/// How many bytes of pieces are handed out at once, or a little more.
+const MOST_BYTES: usize = 1 << 26;
+
 #[pyclass(module = "subword._core")]
 struct PieceMerge {
     merge: core::runs::Merge,
@@ -569,7 +572,7 @@ impl PieceMerge {
         let (data, offsets, counts, firsts, sources) = self.fetching(py, |merge, fetch, stop| {
             let (mut data, mut offsets, mut counts, mut firsts, mut sources) =
                 (vec![], vec![0], vec![], vec![], vec![]);
-            while counts.len() < most {
+            while counts.len() < most && data.len() < MOST_BYTES {
                 let Some(row) = merge.next(fetch)? else { break };
                 data.extend_from_slice(row.piece);
                 offsets.push(data.len() as i64);
@@ -627,16 +630,17 @@ impl PieceMerge {
     ) -> PyResult<T> {
         let Self { merge, readers } = self;
         calling(py, |call, stop| {
-            let mut fetch = |run: usize| {
-                let mut block = None;
+            let mut fetch = |run: usize, block: &mut Vec<u8>| {
+                let mut is_there = false;
                 call(&mut |py| {
-                    let reader = readers[run].bind(py);
-                    if let Some(next) = reader.try_iter()?.next() {
-                        block = Some(next?.cast::<PyBytes>()?.as_bytes().to_vec());
+                    if let Some(next) = readers[run].bind(py).try_iter()?.next() {
+                        block.clear();
+                        block.extend_from_slice(next?.cast::<PyBytes>()?.as_bytes());
+                        is_there = true;
                     }
                     Ok(())
                 })?;
-                Ok(block)
+                Ok(is_there)
             };
             work(merge, &mut fetch, stop)
         })

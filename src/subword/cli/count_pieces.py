@@ -21,7 +21,7 @@ def count_pieces(
         Path,
         typer.Option("--out", "-o", metavar="TABLE", show_default=False, help="Where the counts go: a .parquet file."),
     ],
-    source: Annotated[
+    name: Annotated[
         str,
         typer.Option("--source", metavar="NAME", show_default=False, help="A name for this text, for train --weight."),
     ] = "",
@@ -65,12 +65,12 @@ def count_pieces(
     with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
         texts = texts_in(found, splitting, field, stdin_format, tick)
         folder = str(temp or out.resolve().parent)
-        table = counting.count_texts(texts, splitting, source, limit, folder, thread_count(threads))
+        table = counting.count_texts(texts, splitting, counts.source_name(name), limit, folder, thread_count(threads))
         rows = table.save(out)
-    part = table.sources[source][0]
+    part = table.sources[name][0]
     summary: dict[str, Any] = {
         "out": str(out),
-        "source": source,
+        "source": name,
         "bytes": part.bytes,
         "pieces": part.pieces,
         "distinct_pieces": rows,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -44,6 +43,8 @@ class Blocks:
         if self._file is None and self._room >= len(block):
             self._room -= len(block)
             return block
+        import tempfile  # which brings in much, and is seldom needed
+
         folder = self._folder or tempfile.gettempdir()
         try:
             if self._file is None:
