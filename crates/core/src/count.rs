@@ -164,7 +164,10 @@ impl<const N: usize> Slots<N> {
 
     fn has_room_for(&self, more: usize) -> bool {
         let Some(limit) = self.limit else { return true };
-        let slots = if 3 * size_of_val(&*self.slots) <= limit { 2 * self.slots.len() } else { self.slots.len() };
+        let mut slots = self.slots.len();
+        while 3 * slots * size_of::<Slot<N>>() <= limit {
+            slots *= 2;
+        }
         slots_for(self.len + more) <= slots
     }
 

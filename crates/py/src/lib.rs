@@ -634,8 +634,11 @@ impl PieceMerge {
                 let mut is_there = false;
                 call(&mut |py| {
                     if let Some(next) = readers[run].bind(py).try_iter()?.next() {
+                        let next = next?;
+                        let bytes = next.cast::<PyBytes>()?.as_bytes();
                         block.clear();
-                        block.extend_from_slice(next?.cast::<PyBytes>()?.as_bytes());
+                        block.reserve_exact(bytes.len());
+                        block.extend_from_slice(bytes);
                         is_there = true;
                     }
                     Ok(())
