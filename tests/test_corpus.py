@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import random
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,10 +17,10 @@ import pytest
 import zstandard
 from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
+import subword
 from subword import FormatError, SubwordOSError, SubwordValueError, SubwordWarning, _core, patterns
 from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
-from subword.engine import stage_rows
-from subword.spec import Normalize, Split
+from subword.spec import Normalize
 
 CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
 
@@ -59,12 +62,8 @@ def test_a_cut_never_changes_the_pieces(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", CUT_PATTERNS)
 def test_the_core_counts_the_same_pieces_for_any_block_size(pattern: str) -> None:
-    stages = stage_rows([Split(pattern)])
-
     def counts(parts: list[bytes]) -> dict[bytes, int]:
-        counter = _core.PieceCounter(stages, [])
-        counter.feed(parts, 2)
-        return dict(counter.items())
+        return dict(subword.count_pieces(parts, pattern=pattern, threads=2))
 
     ill_formed = b"\n".join(data for name, data in BYTES.items())
     whole = b"\n".join(text.encode() for text in TEXTS.values()) + ill_formed
@@ -346,3 +345,97 @@ def test_a_folder_is_read_without_what_is_no_text(tmp_path: Path) -> None:
     with pytest.warns(SubwordWarning, match=r"1 files that are not text are left out .*b\.so"):
         assert find_files([tmp_path]) == [tmp_path / "a.txt"]
     assert find_files([tmp_path / "b.so"]) == [tmp_path / "b.so"]
+
+
+# ======================== rows of tables ========================
+
+ROWS = ["plain", "", 'with "quotes", and commas', "two\nlines\r\nor three", "tab\there", "x" * 300_000, "中文 é"]
+
+
+def texts_of(*files: Path, field: str = "text") -> list[bytes]:
+    return list(read_texts(list(files), field))
+
+
+@pytest.mark.parametrize(("name", "separator"), [("t.csv", ","), ("t.tsv", "\t"), ("t.csv.gz", ","), ("T.CSV", ",")])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_csv(name: str, separator: str, newline: str, tmp_path: Path) -> None:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=separator, lineterminator=newline)
+    writer.writerows([("id", "text"), *enumerate(ROWS)])
+    data = b"\xef\xbb\xbf" + file.getvalue().encode() + b'9\xff%b"\xff\xe4"\n\n' % separator.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert texts_of(tmp_path / name) == [*(text.encode() for text in ROWS), b"\xff\xe4"]
+    assert texts_of(tmp_path / name, field="id")[:2] == [b"0", b"1"]
+    lines = [document.line for document in read_documents([tmp_path / name])]
+    assert lines[:3] == [2, 3, 4] and lines[4] == 8
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    (b"id,body\n1,a\n", "t.csv: no column 'text'; the columns are: 'id', 'body'"),
+    (b"id,text\n1,a\n2\n", "t.csv, line 3: 1 fields, where the first row has 2"),
+    (b'text\n"a\n', "t.csv, line 3: not well-formed: unexpected end of data"),
+    (b'text\n"a"b\n', "t.csv, line 2: not well-formed"),
+    (b"PAR1.............", r"t.csv: not text but Parquet: its name must end in .parquet"),
+])  # fmt: skip
+def test_csv_that_is_none(data: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(FormatError, match=said):
+        texts_of(tmp_path / "t.csv")
+
+
+def test_parquet_and_arrow(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    expected = [text.encode() for text in ROWS]
+    for kind in (
+        pa.string(),
+        pa.large_string(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ):
+        column = pa.array(expected, pa.binary()).cast(pa.string())
+        column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
+        table = pa.table({"id": list(range(len(ROWS))), "text": column})
+        pq.write_table(table, tmp_path / "t.parquet", row_group_size=3)
+        with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
+        with pa.ipc.new_stream(str(tmp_path / "s.arrow"), table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
+        for name in ("t.parquet", "t.arrow", "s.arrow"):
+            read: list[int] = []
+            assert list(read_texts([tmp_path / name], "text", read.append)) == expected
+            assert sum(read) == (tmp_path / name).stat().st_size
+        assert [document.line for document in read_documents([tmp_path / "t.parquet"])] == [1, 2, 3, 4, 5, 6, 7]
+    assert [path.name for path in find_files([tmp_path])] == ["s.arrow", "t.arrow", "t.parquet"]
+    assert dict(subword.count_pieces(files=[tmp_path])) == dict(subword.count_pieces(ROWS * 3))
+
+
+def test_parquet_and_arrow_that_are_none(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"id": [1, 2], "text": ["a", None]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(FormatError, match=r"t\.parquet, row 2: the column 'text' has no value"):
+        texts_of(tmp_path / "t.parquet")
+    with pytest.raises(FormatError, match="no column 'body'; the columns are: 'id', 'text'"):
+        texts_of(tmp_path / "t.parquet", field="body")
+    with pytest.raises(FormatError, match="the column 'id' is int64, not string or binary"):
+        texts_of(tmp_path / "t.parquet", field="id")
+    with pytest.raises(SubwordOSError):
+        texts_of(tmp_path / "absent.parquet")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    for name in ("x.parquet", "x.arrow"):
+        for data in (b"", b"PAR1", whole[:-9], b"ARROW1\0\0", b"some text"):
+            (tmp_path / name).write_bytes(data)
+            with pytest.raises(FormatError, match=f"{name}: damaged"):
+                texts_of(tmp_path / name)
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        SubwordValueError, match=r't\.parquet: to read this file takes pyarrow: pip install "subword\[par'
+    ):
+        texts_of(tmp_path / "t.parquet")

@@ -24,6 +24,8 @@ LEVELS: list[set[str]] = [
     {"spec", "scripts"},
     {"engine", "encoding", "corpus"},
     {"tokenizer"},
+    {"counts"},
+    {"counting"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
     {"compat"},

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,7 @@ IDENTITY = bytes(range(256))
 
 
 def learn(pieces: dict[bytes, int], n: int, tie_rule: str, order: bytes = IDENTITY) -> list[tuple[int, int]]:
-    counter = _core.PieceCounter([("Split", "none", "16.0")], [])
-    for piece, count in pieces.items():
-        counter.add(piece, count)
-    merges, _ = counter.learn_bpe(n, order, tie_rule, None)
+    merges, _, _ = _core.Pieces(list(pieces.items())).learn_bpe(n, order, tie_rule, None)
     return [tuple(pair) for pair in merges.tolist()]
 
 
@@ -65,15 +63,10 @@ def test_counts_of_billions_are_exact() -> None:
     rng = random.Random(5)
     for tie_rule in reference.TIE_RULES:
         for _ in range(100):
-            pieces = {"".join(rng.choices("abc", k=rng.randint(1, 8))).encode(): 0 for _ in range(6)}
-            counter = _core.PieceCounter([("Split", "none", "16.0")], [])
-            for piece in [*pieces, *pieces]:  # a second time, on top of the first
-                count = rng.choice((3_000_000_000, 3_000_000_001, 2**32 - 1, 2**32, 2**40, 1))
-                counter.add(piece, count)
-                pieces[piece] += count
-            assert counter.items() == list(pieces.items()) and counter.total == sum(pieces.values())
-            merges, _ = counter.learn_bpe(20, IDENTITY, tie_rule, None)
-            assert [tuple(pair) for pair in merges.tolist()] == list(reference.train(pieces, 20, tie_rule=tie_rule))
+            counts = (3_000_000_000, 3_000_000_001, 2**32 - 1, 2**32, 2**40, 1)
+            pieces = {"".join(rng.choices("abc", k=rng.randint(1, 8))).encode(): rng.choice(counts) for _ in range(6)}
+            assert _core.Pieces(list(pieces.items())).total == sum(pieces.values())
+            assert learn(pieces, 20, tie_rule) == list(reference.train(pieces, 20, tie_rule=tie_rule))
 
 
 @pytest.mark.parametrize("form", ["NFKC", "NFKD"])
@@ -86,16 +79,15 @@ def test_first_seen_where_one_character_becomes_several_pieces(form: str) -> Non
         normal = [_core.normalize(text, form, "9.0") for text in texts]
         pieces = [piece.encode() for text in normal for piece in patterns.split("gpt2", text)]
         expected = list(reference.train(pieces, 12, tie_rule="first-seen"))
-        counter = _core.PieceCounter([("Normalize", form, "9.0"), ("Split", "gpt2", "16.0")], [])
-        for at in range(0, len(texts), 3):
-            counter.feed(texts[at : at + 3], 1 + round % 3)
-        assert [piece for piece, _ in counter.items()] == list(dict.fromkeys(pieces))
-        merges, _ = counter.learn_bpe(12, IDENTITY, "first-seen", None)
+        table = subword.count_pieces(texts, pattern="gpt2", normalization=form, threads=1 + round % 3)  # type: ignore[arg-type]
+        assert dict(table) == Counter(pieces)
+        found, _, _ = table.pieces(in_order=True)
+        merges, _, _ = found.learn_bpe(12, IDENTITY, "first-seen", None)
         assert [tuple(pair) for pair in merges.tolist()] == expected, texts
 
 
 def test_a_wrong_text_is_named_by_its_place_in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subword.training.FEED_BYTES", 200)
+    monkeypatch.setattr("subword.counting.FEED_BYTES", 200)
     with pytest.raises(SubwordValueError, match="text 7: a text must be str or bytes, not int"):
         subword.train(["ab"] * 7 + [5], vocab_size=300)  # type: ignore[list-item]
 
@@ -122,7 +114,7 @@ def test_feeding_in_parts_counts_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     for tie_rule in reference.TIE_RULES:
         expected = spec_of(tie_rule=tie_rule)
         for size in (1, 100, 3_000):
-            monkeypatch.setattr("subword.training.FEED_BYTES", size)
+            monkeypatch.setattr("subword.counting.FEED_BYTES", size)
             assert spec_of(tie_rule=tie_rule, threads=2) == expected
 
 
@@ -245,12 +237,9 @@ def test_progress_is_told_and_can_stop() -> None:
 
 
 def test_merge_counts_never_rise() -> None:
-    counter = _core.PieceCounter([("Split", "o200k", "16.0")], [])
-    counter.feed(list(TEXTS.values()), 2)
-    _, counts = counter.learn_bpe(400, IDENTITY, "smallest-ids", None)
+    pieces, _, _ = subword.count_pieces(list(TEXTS.values())).pieces()
+    _, counts, _ = pieces.learn_bpe(400, IDENTITY, "smallest-ids", None)
     assert np.all(counts[1:] <= counts[:-1])
-    assert counter.total == sum(count for _, count in counter.items())
-    assert counter.distinct == len(counter.items())
 
 
 def test_llama3_special_tokens_stand_where_llama3_has_them() -> None:

@@ -1,6 +1,8 @@
 """subword: train, run, check and explain subword tokenizers."""
 
 from ._core import __version__
+from .counting import count_pieces
+from .counts import CountTable
 from .encoding import Encoding, Ragged
 from .errors import (
     FormatError,
@@ -34,6 +36,7 @@ __all__ = [
     "BPE",
     "PRESETS",
     "Chunk",
+    "CountTable",
     "Decode",
     "Digits",
     "Encoding",
@@ -59,6 +62,7 @@ __all__ = [
     "UnknownTokenError",
     "Vocab",
     "__version__",
+    "count_pieces",
     "load",
     "train",
 ]

@@ -194,24 +194,61 @@ class PieceCounter:
         cls,
         stages: Sequence[tuple[str, ...]],
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
-    ) -> PieceCounter: ...
+        limit: int | None,
+    ) -> PieceCounter:
+        """`limit`: the bytes that its tables may take, if it is drained whenever it is full."""
+
     def feed(self, texts: Sequence[_Text], threads: int) -> None: ...
-    def add(self, piece: bytes, count: int) -> None:
-        """Count a piece `count` times more."""
+    def is_full_for(self, bytes: int) -> bool:
+        """Whether to drain before so much text is fed to it."""
+
+    def drain(self, write: Any) -> None:
+        """Empty the tables: `write(run, block)` gets the blocks of one run after another."""
 
     @property
     def texts(self) -> int: ...
     @property
     def text_bytes(self) -> int: ...
     @property
+    def pieces(self) -> int: ...
+
+def run_block(data: bytes, offsets: _I64, counts: _I64, firsts: _I64, sources: _U32) -> bytes:
+    """A block of a run, of sorted rows in columns. Raises FormatError on rows that no table has."""
+
+@final
+class PieceMerge:
+    """Adds runs up, once: their rows in order, those of one piece and source as one."""
+
+    def __new__(cls, runs: Sequence[tuple[Any, int, Sequence[int]]]) -> PieceMerge:
+        """Of each run: an iterator over its blocks, what to add to `first`, and the numbers of its sources here."""
+
+    def rows(self, most: int) -> tuple[bytes, _I64, _I64, _I64, _U32]:
+        """The next rows in columns, at most so many or some 64 MB: pieces, their offsets, count, first, source."""
+
+    def survey(self, weights: Sequence[int], scale: int) -> list[tuple[int, int, int, int]]:
+        """For each count (by weight, in units of `scale`): pieces, their bytes, their counts.
+
+        A count below 1 is taken as 1, one above 1,024 as that.
+        """
+
+    def pieces(self, weights: Sequence[int], least: int, in_order: bool) -> Pieces:
+        """The pieces that are counted at least so often; `in_order`: as they were first met."""
+
+@final
+class Pieces:
+    """Distinct pieces with their counts: what merges are learned from."""
+
+    def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Pieces: ...
+    @property
     def distinct(self) -> int: ...
     @property
     def total(self) -> int: ...
-    def items(self) -> list[tuple[bytes, int]]:
-        """Pieces with their counts, in the order in which they were met first."""
+    @property
+    def lost(self) -> tuple[int, int]:
+        """How many pieces were left out, and how often these were counted."""
 
-    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64]:
-        """Up to `merges` merges, shape (found, 2), and the count of each.
+    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64, int]:
+        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
@@ -219,5 +256,10 @@ class PieceCounter:
     def characters(self, end_of_word: str) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
-    def learn_bpe_of_characters(self, merges: int, end_of_word: str, tie_rule: str, progress: Any) -> tuple[_U32, _U64]:
+    def learn_bpe_of_characters(
+        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int]:
         """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
+
+def memory_to_learn(pieces: int, bytes: int) -> int:
+    """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -80,6 +81,18 @@ def token_content(content: Any) -> str:
     except UnicodeEncodeError:
         raise SubwordValueError(f"the token {content!r} holds a lone surrogate, which no text can spell") from None
     return content
+
+
+def byte_count(name: str, value: Any, least: int = 1_000_000) -> int:
+    """A number of bytes, which may be written as `"500MB"`, `"2GB"` or `"1.5 GiB"`."""
+    if not isinstance(value, str):
+        return integer(name, value, least)
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) *(?:([kmgt])(i?)b?|b?)", value.strip().lower())
+    if match is None:
+        raise SubwordValueError(f'{name} must be a number of bytes, or as in "500MB" or "2GB", not {value!r}')
+    number, unit, binary = match.groups()
+    size = int(float(number) * (1024 if binary else 1000) ** (" kmgt".index(unit or " ")))
+    return integer(name, size, least)
 
 
 def thread_count(threads: Any) -> int:

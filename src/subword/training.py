@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
-from . import _core, corpus, patterns
-from .arguments import choice, integer, list_of, string, thread_count, token_content
+from . import patterns
+from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
-from .engine import extra_rows, stage_rows
+from .counting import Progress, count_texts, source_of
+from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
-from .spec import (
-    BPE,
-    MAX_ID,
-    Decode,
-    Digits,
-    ExtraToken,
-    MatchTokens,
-    Normalize,
-    Packed,
-    Spec,
-    Split,
-    SplitRegex,
-    Stage,
-    Template,
-    Vocab,
-)
+from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
 from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
-
-Progress: TypeAlias = "Callable[[str, int, int | None], object]"
 
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
@@ -59,10 +41,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 `llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
 """
 
-NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
-
-DIGITS = ("pattern", *patterns.DIGITS)
-
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
@@ -70,18 +48,16 @@ ALL_BYTES = [bytes([byte]) for byte in range(256)]
 UNK = "<unk>"
 """What stands for unknown characters."""
 
-FEED_BYTES = 16 << 20
-"""About how much text the counter gets at once."""
-
 
 def train(
-    texts: Iterable[Text] | None = None,
+    texts: Iterable[Text | Mapping[str, Any]] | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
+    counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
     vocab_size: int,
     algorithm: Literal["bpe"] = "bpe",
-    pattern: str | SplitRegex = "o200k",
-    digits: Literal["pattern", "one", "three-left", "three-right"] = "pattern",
+    pattern: str | SplitRegex | None = None,
+    digits: Literal["pattern", "one", "three-left", "three-right"] | None = None,
     special_tokens: Iterable[str] = (),
     bos_token: str | None = None,
     eos_token: str | None = None,
@@ -91,11 +67,15 @@ def train(
     end_of_word: str = "",
     tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
     byte_order: Literal["value", "gpt2"] = "value",
+    weights: Mapping[str, Weight] | None = None,
+    min_count: int = 1,
     field: str = "text",
+    memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tokenizer:
-    """Train a tokenizer on texts or on files. The result is the same for any number of threads.
+    """Train a tokenizer on texts, on files, or on pieces that were counted. The result is the same for any number of
+    threads, for any `memory`, and for counts of the same text.
 
     The text is cut into pieces by `pattern`; then, again and again, the two neighbouring tokens that are counted most
     often become one, until there are `vocab_size` entries (Sennrich, Haddow and Birch 2016, "Neural Machine Translation
@@ -103,11 +83,16 @@ def train(
     never counted.
 
     Args:
-        texts: the texts, each `str` or bytes. One text alone is an error, not a corpus of its characters.
+        texts: the texts, each `str` or bytes, or rows (mappings, as of a data set of Hugging Face's) with a text in
+            their `field`. One text alone is an error, not a corpus of its characters.
         files: paths, folders and globs instead of texts; `.jsonl` files give the texts in their `field`.
+        counts: what `count_pieces` gave instead of texts: a table, the path of a saved one, or several of these, which
+            are added up. How text became pieces stands in them; `pattern`, `digits`, `normalization` and
+            `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
             tokens included.
-        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`.
+        pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`; `"o200k"` if not
+            given.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
             right, so that place values line up (`1|234|567`).
@@ -123,6 +108,15 @@ def train(
             rustbpe) and `"largest-string"` (subword-nmt) do not depend on the order of the texts; `"first-seen"`
             (minbpe, the textbooks) takes the pair that comes first in the text as merged so far.
         byte_order: the ids of the bytes: `"value"`, or `"gpt2"` (which `"smallest-ids"` looks at, too).
+        weights: what the counts of a source (see `count_pieces`) are multiplied by: `{"code": "3/10"}`; whole numbers,
+            `Fraction`s, or these as strings, and exact. The other sources keep their counts; 0 leaves a source out.
+        min_count: from 2 on, leave out pieces that are counted (by weight) less often. `training["pruned"]` then says
+            how many pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces.
+            The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
+            in those that were kept, and more often by at most as much as was left out around such a pair; so the winner
+            is the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+        memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
+            learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
         progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
             `"learn"` (merges).
@@ -138,52 +132,57 @@ def train(
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
     choice("algorithm", algorithm, ("bpe",))
-    choice("digits", digits, DIGITS)
     choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
-    if normalization is not None:
-        choice("normalization", normalization, NORMALIZATIONS)
-    splitting = _splitting(pattern, digits)
     _check_marker(end_of_word, unit)
-    if unit == "character" and UNK in specials:
-        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    string("field", field)
+    least = integer("min_count", min_count, 1)
+    limit = None if memory is None else byte_count("memory", memory)
     vocab_size = integer("vocab_size", vocab_size)
-    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     threads = thread_count(threads)
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
-
-    stages: list[Stage] = [MatchTokens()] if specials else []
-    if normalization is not None:
-        stages.append(Normalize(normalization))
-    stages += splitting
-    counter = _core.PieceCounter(stage_rows(stages), extra_rows(ExtraToken(0, token) for token in specials))
-    # Where a long text may be cut is known of the rows of `PATTERNS` alone.
-    whole = isinstance(pattern, SplitRegex) or pattern == "none" or normalization is not None
-    for batch in _batches(_texts(texts, files, field, specials, whole)):
-        counter.feed(batch, threads)
-        if progress:
-            progress("count", counter.text_bytes, None)
-    if counter.total == 0:
+    if counts is None:
+        splitting = Splitting(
+            "o200k" if pattern is None else pattern, "pattern" if digits is None else digits, normalization, specials
+        )
+    else:
+        table = _table_of(counts, texts, files)
+        splitting = table.splitting
+        _check_told(splitting, pattern, digits, normalization, specials)
+        specials = splitting.special_tokens
+    if unit == "character" and UNK in specials:
+        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
+    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
+    if counts is None:
+        items = source_of(texts, files, string("field", field), splitting)
+        table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
+    if tie_rule == "first-seen" and not table.has_first:
+        raise SubwordValueError(
+            'tie_rule="first-seen" takes the order from the column `first`, which the counts do not have: count again'
+        )
+    if table.total == 0:
         raise SubwordValueError(
             "there is nothing to train on: "
-            + (f"the {counter.texts} texts hold no text" if counter.texts else "no text was given")
-            + (" outside special tokens" if counter.text_bytes else "")
+            + ("the texts hold nothing outside special tokens" if table.text_bytes else "no text was given")
         )
+    if limit is not None:
+        table.check_memory(limit, weights, least)
+    pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
+    if pieces.distinct == 0:
+        raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 
     if unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
-        alphabet = [UNK.encode(), *counter.characters(end_of_word)]
+        alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
         _check_size(vocab_size, alphabet, specials)
     wanted = vocab_size - len(alphabet) - len(specials)
     tell = (lambda done: progress("learn", done, wanted)) if progress else None
     if unit == "byte":
-        merges, counts = counter.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
+        merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
     else:
-        merges, counts = counter.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+        merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
         merges = merges + np.uint32(1)  # behind <unk>
     report = {
         "algorithm": algorithm,
@@ -191,23 +190,32 @@ def train(
         "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
-        "least_count": int(counts[-1]) if len(counts) else None,
-        "bytes": counter.text_bytes,
-        "pieces": counter.total,
-        "distinct_pieces": counter.distinct,
-        "pattern": pattern.regex if isinstance(pattern, SplitRegex) else pattern,
-        "digits": digits,
+        "least_count": _number(int(found[-1]), scale) if len(found) else None,
+        "bytes": table.text_bytes,
+        "pieces": table.total,
+        "distinct_pieces": pieces.distinct,
+        "pattern": splitting.pattern.regex if isinstance(splitting.pattern, SplitRegex) else splitting.pattern,
+        "digits": splitting.digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
     }
+    if weights:
+        report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
+    if least > 1:
+        report["pruned"] = {
+            "min_count": least,
+            "distinct_pieces": pruned.pieces,
+            "pieces": _number(pruned.count.numerator, pruned.count.denominator),
+            "certain_merges": certain if pruned.pieces else len(merges),
+        }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    spec = _bpe_spec(stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
     if unit == "character":
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
         # Where pieces keep the white space around them, the marker stands for none.
-        drops = not isinstance(pattern, SplitRegex) and patterns.get_pattern(pattern).drops
+        drops = isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
         warn(
@@ -217,17 +225,9 @@ def train(
     return Tokenizer(spec)
 
 
-def _splitting(pattern: str | SplitRegex, digits: str) -> list[Stage]:
-    """The stages that cut text into pieces. One way of splitting is always the same stages: it has one fingerprint."""
-    stages: list[Stage] = [Digits(digits)] if digits != "pattern" else []  # type: ignore[arg-type]
-    if isinstance(pattern, SplitRegex):
-        return [*stages, pattern]
-    row = patterns.get_pattern(pattern)
-    both = patterns.digits_and_rest(row)
-    if both is not None:
-        stages.append(Digits(both[0]))  # type: ignore[arg-type]
-        row = both[1]
-    return [*stages, Split((patterns.pattern_of(*row.steps) or row).name)]
+def _number(numerator: int, denominator: int) -> int | float:
+    """A count by weight, for the report."""
+    return numerator // denominator if numerator % denominator == 0 else numerator / denominator
 
 
 def _bpe_spec(
@@ -273,14 +273,40 @@ def _check_spelling(model: BPE, marker: bytes) -> None:
 # ======================== arguments ========================
 
 
-def _special_tokens(tokens: Iterable[str], *named: str | None) -> list[str]:
+def _special_tokens(tokens: Iterable[str], *named: str | None) -> tuple[str, ...]:
     specials = [token_content(token) for token in list_of("special_tokens", tokens)]
     roles = (token_content(token) for token in named if token is not None)
-    specials += [token for token in dict.fromkeys(roles) if token not in specials]
-    counts = Counter(specials)
-    if len(counts) < len(specials):
-        raise SubwordValueError(f"the special token {counts.most_common(1)[0][0]!r} is given twice")
-    return specials
+    return (*specials, *(token for token in dict.fromkeys(roles) if token not in specials))
+
+
+def _table_of(counts: Any, texts: object, files: object) -> CountTable:
+    if texts is not None or files is not None:
+        raise SubwordValueError("give texts, files= or counts=, one of the three")
+    items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
+    if not items:
+        raise SubwordValueError("counts is empty: give a table, or the path of one")
+    first, *others = (item if isinstance(item, CountTable) else CountTable.load(path_of(item)) for item in items)
+    return sum(others, first)
+
+
+def _check_told(
+    splitting: Splitting,
+    pattern: str | SplitRegex | None,
+    digits: str | None,
+    normalization: str | None,
+    specials: Sequence[str],
+) -> None:
+    """That what a call says besides `counts` is how these were counted."""
+    told = Splitting(
+        splitting.pattern if pattern is None else pattern,
+        splitting.digits if digits is None else digits,
+        splitting.normalization if normalization is None else normalization,
+        splitting.special_tokens if set(specials) <= set(splitting.special_tokens) else tuple(specials),
+    )
+    if (difference := splitting.difference(told)) is not None:
+        raise SubwordValueError(
+            f"the counts were made with other stages than this call says: {difference}; leave that out, or count again"
+        )
 
 
 def _check_marker(end_of_word: str, unit: str) -> None:
@@ -300,41 +326,3 @@ def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[s
         )
     if vocab_size > MAX_ID:
         raise SubwordValueError(f"vocab_size={vocab_size} is beyond the largest id, {MAX_ID}")
-
-
-def _texts(
-    texts: Iterable[Text] | None,
-    files: Iterable[str | os.PathLike[str]] | None,
-    field: str,
-    specials: Sequence[str],
-    whole: bool,
-) -> Iterator[Text]:
-    if (texts is None) == (files is None):
-        raise SubwordValueError("give either texts or files=, one of the two")
-    if isinstance(texts, (str, bytes, bytearray, memoryview)):
-        kind = type(texts).__name__
-        raise SubwordValueError(f"texts must be a list of texts, not one {kind}: write [text], or files=[path]")
-    if isinstance(files, (str, os.PathLike)):
-        raise SubwordValueError(f"files must be a list of paths, not one path: write [{str(files)!r}]")
-    if files is not None:
-        found = corpus.find_files(list_of("files", files))
-        return corpus.read_texts(found, field, uncuttable=specials, whole=whole)
-    assert texts is not None
-    try:
-        return iter(texts)
-    except TypeError:
-        raise SubwordValueError(f"texts must be a list of texts, not {type(texts).__name__}") from None
-
-
-def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
-    """Texts in lists of about FEED_BYTES."""
-    batch: list[Text] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += 64 + operator.length_hint(text)  # an empty text takes room, too
-        if size >= FEED_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

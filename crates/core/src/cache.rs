@@ -4,7 +4,7 @@
 //! Each piece has a few places where it can be, and a new one takes the place of the oldest: no input makes a search long.
 //! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
 
-use crate::hash::{self, mix};
+use crate::hash::{self, key_of, mix};
 use crate::memory::{prefetch, Table};
 use crate::pipeline::BATCH;
 
@@ -102,31 +102,6 @@ impl Default for Cache {
         }
     }
 }
-
-/// A short piece as one number. Reads 16 bytes where the text has them.
-#[inline]
-fn key_of(text: &[u8], start: usize, end: usize) -> u128 {
-    let len = end - start;
-    let bytes = match text.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
-        Some(bytes) => u128::from_le_bytes(*bytes) & KEPT[len],
-        None => {
-            let mut bytes = [0; 16];
-            bytes[..len].copy_from_slice(&text[start..end]);
-            u128::from_le_bytes(bytes)
-        }
-    };
-    bytes | (len as u128) << 120
-}
-
-/// The first so many bytes of a number.
-const KEPT: [u128; SHORT + 1] = {
-    let (mut kept, mut len) = ([0; SHORT + 1], 0);
-    while len <= SHORT {
-        kept[len] = (1 << (8 * len)) - 1;
-        len += 1;
-    }
-    kept
-};
 
 #[inline]
 fn hash_of(key: u128) -> u64 {

@@ -165,7 +165,7 @@ impl Engine {
     ) -> Result<Vec<Vec<u8>>> {
         // Shared out by the size of the ids, as texts are by their bytes.
         let sizes: Vec<usize> = batch.iter().map(|ids| ids.len() * 4).collect();
-        let jobs = share_out(&sizes, threads);
+        let jobs = share_out(&sizes, threads, |_, _| None);
         let mut all = Vec::with_capacity(batch.len());
         let decode = |(): &mut (), job: usize, out: &mut Vec<Vec<u8>>, stop: Stop<'_>| {
             for (index, _) in jobs[job].parts(|item| sizes[item]) {

@@ -44,6 +44,31 @@ pub fn hash(bytes: &[u8]) -> u64 {
     mix(len, word(bytes))
 }
 
+/// Up to 15 bytes as a number, their count in its last byte. Reads 16 bytes where the text has them.
+#[inline]
+pub fn key_of(text: &[u8], start: usize, end: usize) -> u128 {
+    let len = end - start;
+    let bytes = match text.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
+        Some(bytes) => u128::from_le_bytes(*bytes) & KEPT[len],
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..len].copy_from_slice(&text[start..end]);
+            u128::from_le_bytes(bytes)
+        }
+    };
+    bytes | (len as u128) << 120
+}
+
+/// The first so many bytes of a number.
+const KEPT: [u128; 16] = {
+    let (mut kept, mut len) = ([0; 16], 0);
+    while len < 16 {
+        kept[len] = (1 << (8 * len)) - 1;
+        len += 1;
+    }
+    kept
+};
+
 /// A checksum of many bytes, against accidents and not against attacks.
 pub fn checksum(bytes: &[u8]) -> u64 {
     // Four sums, none of which waits for another.

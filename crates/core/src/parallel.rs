@@ -265,10 +265,10 @@ pub const JOB: std::ops::RangeInclusive<usize> = 16 << 10..=128 << 10;
 /// How many jobs a thread gets, if they are not too small or too large.
 const JOBS: usize = 8;
 
-/// Shares texts of these sizes out to `threads`; everything is one job for one thread.
-pub fn share_out(sizes: &[usize], threads: usize) -> Vec<Job> {
+/// Shares texts of these sizes out to `threads`, cut as `jobs_of` does; everything is one job for one thread.
+pub fn share_out(sizes: &[usize], threads: usize, cut: impl Fn(usize, usize) -> Option<usize>) -> Vec<Job> {
     let total = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(work_on(*size)));
-    jobs_of(sizes, job_size(total, threads), |_, _| None)
+    jobs_of(sizes, job_size(total, threads), cut)
 }
 
 /// How large the jobs are into which so many bytes are shared out to `threads`.
@@ -348,10 +348,10 @@ mod tests {
         assert_eq!(jobs_of(&[1000], 100, |_, at| Some(at)).len(), 10);
         assert_eq!(jobs_of(&[1000], 100, |_, at| (at >= 500).then_some(at)).len(), 6);
         assert_eq!(jobs_of(&[100; 64], 1000, |_, at| Some(at)).len(), 10);
-        assert_eq!(share_out(&[1 << 20; 4], 1).len(), 1);
-        assert_eq!(share_out(&[1 << 14; 64], 2).len(), 16);
+        assert_eq!(share_out(&[1 << 20; 4], 1, |_, _| None).len(), 1);
+        assert_eq!(share_out(&[1 << 14; 64], 2, |_, _| None).len(), 16);
         assert_eq!(jobs_of(&[1 << 20], job_size(1 << 20, 2), |_, at| Some(at)).len(), 16);
-        assert_eq!(share_out(&[1000], 2).len(), 1);
+        assert_eq!(share_out(&[1000], 2, |_, _| None).len(), 1);
     }
 
     #[test]

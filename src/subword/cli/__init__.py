@@ -22,6 +22,7 @@ from ..formats import LeftOutError
 from .common import UsageError, one_line
 from .convert import convert
 from .count import count
+from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
 from .info import info
@@ -29,7 +30,10 @@ from .show import show
 from .train import train
 from .vocab import vocab
 
-COMMANDS = {command.__name__: command for command in (train, encode, decode, count, show, info, vocab, convert)}
+COMMANDS = {
+    command.__name__.replace("_", "-"): command
+    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+}
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -80,8 +84,8 @@ def overview(
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
 
-    FILES are text files, .jsonl files (a text a line, in a field), either of them as .gz or .zst; folders, globs; or
-    - for standard input. `subword COMMAND --help` has the options and examples of a command.
+    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz or .zst; .parquet and
+    .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples of a command.
     """
 
 

@@ -74,7 +74,7 @@ FilesArg = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="Files, folders, globs, -.", show_default=False)
 ]
 TextOpt = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="This text, instead of files.")]
-FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The field of .jsonl lines with the text.")]
+FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The field, or column, with the text.")]
 StdinOpt = Annotated[
     StdinFormat,
     typer.Option(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from .. import training
+from .. import counts, training
 from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
 from ..patterns import PATTERNS
@@ -27,13 +28,57 @@ DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
 TIE_RULES = ", ".join(training.TIE_RULES)
 SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
+# What says how text becomes pieces, for `train` and `count-pieces`.
+PatternOpt = Annotated[
+    str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
+]
+DigitsOpt = Annotated[
+    DigitGroups,
+    typer.Option(
+        "--digits",
+        metavar="NAME",
+        parser=common.one_of(*counts.DIGITS),
+        help=f"How numbers are cut before the pattern: {', '.join(counts.DIGITS)} (place values line up).",
+    ),
+]
+RegexOpt = Annotated[
+    str | None,
+    typer.Option("--regex", metavar="REGEX", help="An expression of your own instead, in tiktoken's syntax."),
+]
+SpecialOpt = Annotated[
+    list[str] | None,
+    typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
+]
+NormalizationOpt = Annotated[
+    Normalization | None,
+    typer.Option(
+        "--normalization",
+        metavar="FORM",
+        parser=common.one_of(*counts.NORMALIZATIONS),
+        help=f"Bring text into a Unicode form first: {', '.join(counts.NORMALIZATIONS)}.",
+    ),
+]
+MemoryOpt = Annotated[
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="How much memory counts may take, as in 2GB; the rest goes to disk."),
+]
+
 
 def train(
     ctx: typer.Context,
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files, folders, globs, -.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", show_default=False, help="Where the tokenizer goes.")
     ],
+    files: common.FilesArg = None,
+    counted: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--counts",
+            metavar="TABLE",
+            show_default=False,
+            help="What count-pieces wrote, instead of files; may be repeated: tables add up.",
+        ),
+    ] = None,
     vocab_size: Annotated[
         int | None,
         typer.Option(
@@ -54,26 +99,10 @@ def train(
             help=f"Size, pattern and special tokens as in {' or '.join(training.PRESETS)}, where not given otherwise.",
         ),
     ] = None,
-    pattern: Annotated[
-        str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
-    ] = "o200k",
-    digits: Annotated[
-        DigitGroups,
-        typer.Option(
-            "--digits",
-            metavar="NAME",
-            parser=common.one_of(*training.DIGITS),
-            help=f"How numbers are cut before the pattern: {', '.join(training.DIGITS)} (place values line up).",
-        ),
-    ] = "pattern",
-    regex: Annotated[
-        str | None,
-        typer.Option("--regex", metavar="REGEX", help="An expression of your own instead, in tiktoken's syntax."),
-    ] = None,
-    special: Annotated[
-        list[str] | None,
-        typer.Option("--special", metavar="TOKEN", show_default=False, help="A special token; may be repeated."),
-    ] = None,
+    pattern: PatternOpt = "o200k",
+    digits: DigitsOpt = "pattern",
+    regex: RegexOpt = None,
+    special: SpecialOpt = None,
     bos: Annotated[
         str | None, typer.Option("--bos", metavar="TOKEN", help="The special token that stands before a text.")
     ] = None,
@@ -81,15 +110,7 @@ def train(
         str | None, typer.Option("--eos", metavar="TOKEN", help="The special token that stands after a text.")
     ] = None,
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
-    normalization: Annotated[
-        Normalization | None,
-        typer.Option(
-            "--normalization",
-            metavar="FORM",
-            parser=common.one_of(*training.NORMALIZATIONS),
-            help=f"Bring text into a Unicode form first: {', '.join(training.NORMALIZATIONS)}.",
-        ),
-    ] = None,
+    normalization: NormalizationOpt = None,
     unit: Annotated[
         Unit,
         typer.Option(
@@ -126,6 +147,19 @@ def train(
             help="Which byte gets which of the ids 0 to 255.",
         ),
     ] = "value",
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight",
+            metavar="SOURCE=WEIGHT",
+            show_default=False,
+            help="Multiply the counts of a source, as in code=3/10; may be repeated. For --counts.",
+        ),
+    ] = None,
+    min_count: Annotated[
+        int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
+    ] = 1,
+    memory: MemoryOpt = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
@@ -143,18 +177,21 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
+      subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
-    if regex is not None and pattern != "o200k":
-        raise common.UsageError("give --pattern or --regex, not both")
-    if pattern not in PATTERNS:
-        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
+    if not files and not counted:
+        raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
+    if files and counted:
+        raise common.UsageError("give files or --counts, not both")
+    if weight and not counted:
+        raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)
     arguments: dict[str, Any] = {
         "vocab_size": vocab_size,
-        "pattern": pattern,
+        "pattern": pattern_of(pattern, regex),
         "digits": digits,
         "special_tokens": special or (),
         "bos_token": bos,
@@ -165,28 +202,35 @@ def train(
         "end_of_word": end_of_word,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
+        "min_count": min_count,
+        "memory": memory,
     }
-    for name, value in training.PRESETS[preset].items() if preset else ():
-        option = {"special_tokens": "special", "bos_token": "bos"}.get(name, name)
+
+    def is_given(option: str) -> bool:
         source = ctx.get_parameter_source(option)
-        if source is None or source.name != "COMMANDLINE":
+        return source is not None and source.name == "COMMANDLINE"
+
+    for name, value in training.PRESETS[preset].items() if preset else ():
+        if not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
             arguments[name] = value
     if arguments["vocab_size"] is None:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
-    if regex is not None:
-        arguments["pattern"] = SplitRegex(regex)
-    found = find_files(files)
-    specials = [token for token in [*arguments["special_tokens"], bos, eos, pad] if token]
-    whole = regex is not None or arguments["pattern"] == "none" or normalization is not None
     started = time.perf_counter()
-    with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
-        tok = training.train(
-            # not files=, for the progress in bytes on disk, whose total is known
-            read_texts(found, field, tick, uncuttable=specials, whole=whole, stdin=stdin_format),
-            **arguments,
-            threads=threads,
-            progress=_learning(report),
-        )
+    if counted:
+        for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
+            if not is_given(name) and not (name == "pattern" and regex is not None) and not preset:
+                arguments[name] = None
+        with common.progress() as report:
+            tok = training.train(
+                counts=counted, weights=_weights(weight), **arguments, threads=threads, progress=_learning(report)
+            )
+    else:
+        found = find_files(files or ())
+        tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
+        splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
+        with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
+            texts = texts_in(found, splitting, field, stdin_format, tick)
+            tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
     tok.save(out)
     summary: dict[str, Any] = {
         "out": str(out),
@@ -196,6 +240,41 @@ def train(
         "fingerprint": tok.fingerprint,
     }
     common.print_json(summary) if json else _render(summary)
+
+
+def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
+    """What `--pattern` and `--regex` mean."""
+    if regex is not None and pattern != "o200k":
+        raise common.UsageError("give --pattern or --regex, not both")
+    if pattern not in PATTERNS:
+        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
+    return pattern if regex is None else SplitRegex(regex)
+
+
+def texts_in(
+    files: list[Path],
+    splitting: counts.Splitting,
+    field: str,
+    stdin: common.StdinFormat,
+    tick: Callable[[int], None] | None,
+) -> Iterator[bytes]:
+    """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
+    whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
+    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin)
+
+
+def _weights(items: list[str] | None) -> dict[str, str]:
+    """
+    >>> _weights(["code=3/10", "a=b=2"])
+    {'code': '3/10', 'a=b': '2'}
+    """
+    weights = {}
+    for item in items or ():
+        name, equals, weight = item.rpartition("=")
+        if not equals:
+            raise common.UsageError(f"--weight {item!r}: write SOURCE=WEIGHT, as in code=3/10")
+        weights[name] = weight
+    return weights
 
 
 def _learning(report: common.Report | None) -> common.Report | None:
@@ -210,13 +289,22 @@ def _merged_ids(tok: Tokenizer) -> list[int]:
 
 
 def _render(summary: dict[str, Any]) -> None:
-    megabytes = summary["bytes"] / 1e6
-    speed = megabytes / max(summary["seconds"], 0.001)
+    amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
+    speed = ""
+    if summary["bytes"] is not None:
+        megabytes = summary["bytes"] / 1e6
+        amounts, speed = (
+            f"{megabytes:,.2f} MB in {amounts}",
+            f" ({megabytes / max(summary['seconds'], 0.001):,.1f} MB/s)",
+        )
+    pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
+    if pruned:
+        amounts += f"; {pruned:,} rarer ones left out, {summary['pruned']['certain_merges']:,} merges certain"
     common.print_card(
         (
             ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
-            ("text", f"{megabytes:,.2f} MB in {summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"),
-            ("time", f"{summary['seconds']:,.1f} s ({speed:,.1f} MB/s)"),
+            ("text", amounts),
+            ("time", f"{summary['seconds']:,.1f} s{speed}"),
             ("first merges", "  ".join(summary["first_merges"])),
             ("written to", summary["out"]),
         )

@@ -28,6 +28,9 @@ STDIN = Path("-")
 
 READ_SIZE = 1 << 18
 
+COLUMNAR = (".parquet", ".arrow", ".feather")
+"""How files are called whose texts stand in a column; `tables.py` reads them."""
+
 PathLike: TypeAlias = "str | os.PathLike[str]"
 OnBytes: TypeAlias = Callable[[int], None]
 
@@ -90,7 +93,8 @@ def _expand(path: str) -> list[Path]:
 def _text_files(folder: str) -> list[Path]:
     """The files in a folder but for those that start like a program or a picture; a warning says which these are."""
     files = _files_in(folder)
-    binary = [path for path in files if path.suffix.lower() not in DECOMPRESSORS and _looks_binary(path)]
+    known = (*DECOMPRESSORS, *COLUMNAR)
+    binary = [path for path in files if path.suffix.lower() not in known and _looks_binary(path)]
     if binary:
         shown = ", ".join(map(str, binary[:3])) + (" …" if len(binary) > 3 else "")
         warn(f"{folder}: {len(binary)} files that are not text are left out (name a file itself to read it): {shown}")
@@ -230,7 +234,8 @@ FOREIGN: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b"\x1f\x8b\x08",), "gzip", "its name must end in .gz"),
     ((b"\x28\xb5\x2f\xfd",), "Zstandard", "its name must end in .zst"),
     ((b"BZh", b"\xfd7zXZ\0"), "bzip2 or xz", "decompress it first, or pipe it in"),
-    ((b"PAR1",), "Parquet", "write its text column as .jsonl first"),
+    ((b"PAR1",), "Parquet", "its name must end in .parquet"),
+    ((b"ARROW1",), "Arrow", "its name must end in .arrow or .feather"),
     ((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"SQLite format 3\0"), "a zip, PDF, PNG or SQLite file", "extract its text"),
 )
 """How files begin that are surely no UTF-8 text, what they are, and what to do about it."""

@@ -1,8 +1,9 @@
 """Texts, from files.
 
-A `.jsonl` or `.ndjson` file holds one JSON object a line, each with a text in one of its fields; any other file is
-one text. Either may be compressed (`.gz`, `.zst`). Texts are bytes: what is in a file is passed on as it is, a byte
-order mark and ill-formed UTF-8 included.
+A `.jsonl` or `.ndjson` file holds one JSON object a line, each with a text in one of its fields; a `.csv`, `.tsv`,
+`.parquet`, `.arrow` or `.feather` file has a text in a column of each row; any other file is one text. All but the last
+three may be compressed (`.gz`, `.zst`). Texts are bytes: what is in a file is passed on as it is, a byte order mark and
+ill-formed UTF-8 included.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 from ..errors import FormatError
 from .cutting import BLOCK, cut, may_span_a_cut
-from .files import DECOMPRESSORS, STDIN, OnBytes, name_of, read_blocks
+from .files import COLUMNAR, DECOMPRESSORS, STDIN, OnBytes, name_of, read_blocks
+from .tables import SEPARATORS, read_columnar, read_csv
 
 JSON_LINES = (".jsonl", ".ndjson")
 
@@ -26,7 +28,7 @@ class Document:
 
     path: Path
     line: int | None
-    """The line of a JSON Lines file, from 1; None for a file that is one text."""
+    """The line of a JSON Lines or CSV file, or the row of another table, from 1; None for a file that is one text."""
     parts: Iterator[bytes]
 
 
@@ -44,7 +46,7 @@ def read_texts(
 
     Args:
         files: as `find_files` gives them.
-        field: the field of a JSON Lines object that holds the text.
+        field: the field of a JSON Lines object, or the column of a table, that holds the text.
         on_bytes: called with the number of bytes that were read, as they lie on disk.
         uncuttable: strings (special tokens) that must not be cut in two; if one has a newline, no text is cut.
         whole: cut no text. Needed for the pattern `none`, and for stages that see where a text begins.
@@ -70,19 +72,27 @@ def read_documents(
     """As `read_texts`, but a document at a time, each with its place and its parts."""
     whole = whole or may_span_a_cut(uncuttable)
     for path in files:
-        blocks = read_blocks(path, on_bytes)
-        if _is_json_lines(path, stdin):
-            for line, text in _read_json_lines(path, blocks, field):
-                yield Document(path, line, iter((text,)))
+        rows = _rows(path, field, on_bytes, stdin)
+        if rows is None:
+            yield Document(path, None, cut(read_blocks(path, on_bytes), block, whole))
         else:
-            yield Document(path, None, cut(blocks, block, whole))
+            for line, text in rows:
+                yield Document(path, line, iter((text,)))
 
 
-def _is_json_lines(path: Path, stdin: str) -> bool:
+def _rows(path: Path, field: str, on_bytes: OnBytes | None, stdin: str) -> Iterator[tuple[int, bytes]] | None:
+    """The texts of a file of many, with their lines; None for a file that is one text."""
+    suffix = path.suffix.lower()
+    if path != STDIN and suffix in COLUMNAR:
+        return read_columnar(path, field, on_bytes)
+    kind = (path.with_suffix("") if suffix in DECOMPRESSORS else path).suffix.lower()
     if path == STDIN:
-        return stdin == "jsonl"
-    inner = path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path
-    return inner.suffix.lower() in JSON_LINES
+        kind = f".{stdin}"
+    if kind in JSON_LINES:
+        return _read_json_lines(path, read_blocks(path, on_bytes), field)
+    if kind in SEPARATORS:
+        return read_csv(path, _lines(read_blocks(path, on_bytes)), field, SEPARATORS[kind])
+    return None
 
 
 def _read_json_lines(path: Path, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
