@@ -424,7 +424,7 @@ def test_two_processes_at_once(elsewhere: Path, monkeypatch: pytest.MonkeyPatch)
         from subword.formats import known
         known.cache_folder = lambda: {str(elsewhere / "caches" / "subword")!r}
         file = known.File({TOY.path!r}, {TOY.sha256!r})
-        known.KNOWN["toy"] = known.Known("toy", (file,), "cl100k")
+        known.KNOWN["toy"] = known.Known("toy", (file,), "cl100k", {{}})
         assert subword.load("toy").encode("th") == [256]
     """
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]

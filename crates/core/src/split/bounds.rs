@@ -16,7 +16,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { starts: [0; WORDS + 2], odd: [0; WORDS + 2] }
     }
 

@@ -4,8 +4,6 @@
 //! ASCII and the commonest letters without case are classified 64 bytes at a time where there is AVX-512, 16 where there is
 //! SSE2, which every x86-64 machine has, and byte by byte elsewhere; all other characters one by one from the class table.
 
-use std::cell::Cell;
-
 use crate::unicode::{wide_class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// Bytes in a window.
@@ -66,20 +64,10 @@ macro_rules! classify {
 }
 
 impl Masks {
-    /// Gives `work` masks that the thread keeps.
-    #[inline]
-    pub fn with<R>(work: impl FnOnce(&mut Self) -> R) -> R {
-        thread_local!(static KEPT: Cell<Option<Box<Masks>>> = const { Cell::new(None) });
-        let mut masks = KEPT.take().unwrap_or_else(Self::new);
-        let result = work(&mut masks);
-        KEPT.set(Some(masks));
-        result
-    }
-
-    fn new() -> Box<Self> {
+    pub(super) const fn new() -> Self {
         const NONE: Map = [0; WORDS + 2];
         let [letter, number, space, other, newline, upper, lower, blank, quote, slash, wide] = [NONE; 11];
-        Box::new(Self { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, known: 0 })
+        Self { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, known: 0 }
     }
 
     /// Fills the maps for the first `WINDOW` bytes of `text`; a few bytes beyond its end no bit is set.

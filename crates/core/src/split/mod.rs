@@ -13,6 +13,8 @@ pub mod masks;
 mod o200k;
 pub mod regex;
 
+use std::cell::Cell;
+
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
@@ -180,6 +182,16 @@ impl Pattern {
     }
 }
 
+/// Gives `work` masks and boundaries that the thread keeps: a short text takes less time than making them.
+#[inline]
+fn with_window<R>(work: impl FnOnce(&mut Masks, &mut Bounds) -> R) -> R {
+    thread_local!(static KEPT: Cell<Option<Box<(Masks, Bounds)>>> = const { Cell::new(None) });
+    let mut window = KEPT.take().unwrap_or_else(|| Box::new((Masks::new(), Bounds::new())));
+    let result = work(&mut window.0, &mut window.1);
+    KEPT.set(Some(window));
+    result
+}
+
 /// Cuts a text a window at a time. A piece that may go on behind the window starts the next; one that is longer than a
 /// window is left to `end`.
 #[inline]
@@ -190,13 +202,12 @@ fn in_windows(
     end: fn(&[u8], usize) -> usize,
     mut visit: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
-    Masks::with(|masks| {
-        let mut bounds = Bounds::new();
+    with_window(|masks, bounds| {
         let mut start = 0;
         while start < text.len() {
             let rest = &text[start..];
             masks.fill(rest);
-            find_bounds(masks, rest.len(), &mut bounds);
+            find_bounds(masks, rest.len(), bounds);
             let known = masks.known.min(rest.len());
             let (mut pos, mut word) = (0, 0);
             let mut starts = bounds.starts[0] & !1;
