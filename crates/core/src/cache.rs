@@ -47,9 +47,12 @@ struct LongSlot {
 #[repr(C, align(64))]
 struct LongBucket([LongSlot; 4]);
 
-pub struct Cache {
+/// In one place, as it is taken and given back with every call.
+pub struct Cache(Box<Inner>);
+
+struct Inner {
     pieces: Pieces,
-    batch: Box<Batch>,
+    batch: Batch,
 }
 
 /// Room to work in.
@@ -89,17 +92,17 @@ impl Default for Cache {
     fn default() -> Self {
         let (slots, long_slots) =
             (Table::filled(Bucket::default(), FIRST / 2), Table::filled(LongBucket::default(), FIRST / 4));
-        Self {
+        Self(Box::new(Inner {
             pieces: Pieces { slots, added: 0, long_slots, long_added: 0, arena: Vec::new() },
-            batch: Box::new(Batch {
+            batch: Batch {
                 keys: [0; BATCH],
                 hashes: [0; BATCH],
                 ids: [0; BATCH * FEW],
                 missing: [(0, 0); BATCH],
                 new: Vec::new(),
                 places: [(0, 0); BATCH],
-            }),
-        }
+            },
+        }))
     }
 }
 
@@ -113,8 +116,8 @@ impl Cache {
     pub fn encode(&mut self, text: &[u8], bounds: &[(usize, usize)], out: &mut impl Output, encoder: &impl Encoder) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
-        let Self { pieces, batch } = self;
-        let Batch { keys, hashes, ids, missing, .. } = &mut **batch;
+        let Inner { pieces, batch } = &mut *self.0;
+        let Batch { keys, hashes, ids, missing, .. } = batch;
         let mut long = 0u64;
         for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
             if end - start <= SHORT {
@@ -163,8 +166,8 @@ impl Cache {
         out: &mut impl Output,
         encoder: &impl Encoder,
     ) {
-        let Self { pieces, batch } = self;
-        let Batch { hashes, ids, missing, new, places, .. } = &mut **batch;
+        let Inner { pieces, batch } = &mut *self.0;
+        let Batch { hashes, ids, missing, new, places, .. } = batch;
         let missing = &missing[..missed];
         let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
         // What all of them need first is on its way from memory before it is needed.
@@ -203,7 +206,7 @@ impl Cache {
 
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
-        let Pieces { slots, long_slots, arena, .. } = &self.pieces;
+        let Pieces { slots, long_slots, arena, .. } = &self.0.pieces;
         size_of_val(&**slots) + size_of_val(&**long_slots) + arena.capacity()
     }
 }
@@ -441,11 +444,11 @@ mod tests {
             assert_eq!(count.count, right.len() - 1);
         }
         assert!(
-            cache.pieces.slots.len() * 2 <= MOST
-                && cache.pieces.long_slots.len() * 4 <= MOST
-                && cache.pieces.arena.len() < 2 * ARENA
+            cache.0.pieces.slots.len() * 2 <= MOST
+                && cache.0.pieces.long_slots.len() * 4 <= MOST
+                && cache.0.pieces.arena.len() < 2 * ARENA
         );
         assert!(cache.size() < 200 << 20);
-        assert!(cache.pieces.slots.len() * 2 > FIRST && cache.pieces.long_slots.len() * 4 > FIRST);
+        assert!(cache.0.pieces.slots.len() * 2 > FIRST && cache.0.pieces.long_slots.len() * 4 > FIRST);
     }
 }

@@ -184,9 +184,12 @@ impl Engine {
     /// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
     /// what was learned. After a fork the lock may be held by a thread that is no more.
     fn free_caches(&self) -> Option<MutexGuard<'_, Vec<Cache>>> {
-        (0..1000).find_map(|_| {
-            std::hint::spin_loop();
-            self.caches.try_lock().ok()
+        let free = || self.caches.try_lock().ok();
+        free().or_else(|| {
+            (0..1000).find_map(|_| {
+                std::hint::spin_loop();
+                free()
+            })
         })
     }
 
