@@ -122,13 +122,11 @@ def test_import_is_light() -> None:
     assert done.stdout.split() == []
 
 
-def test_import_is_quick() -> None:
-    code = "import numpy, time; start = time.perf_counter(); import subword; print(time.perf_counter() - start)"
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        for _ in range(3)
-    ]
-    assert min(runs) < 0.3
+def test_import_takes_few_modules() -> None:
+    """What it takes in time, without a clock: each module costs some tenths of a millisecond."""
+    code = "import numpy, sys; before = set(sys.modules); import subword; print(len(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 10 < int(done.stdout) < 80
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if part_of(module) not in ("cli", "report")])
