@@ -1,8 +1,8 @@
 //! Pieces that were met before, with their ids: in ordinary text all but a few of a hundred.
 //!
 //! What is found here is what encoding gave, compared byte for byte, so forgetting a piece costs time and nothing else.
-//! Each piece has a few places where it can be, and a new one takes the place of the oldest: no input makes a search long.
-//! A cache starts small, so that a short job does not pay for it, and grows while it forgets much, up to `MOST`.
+//! Each piece has a few places where it can be, and a new one pushes out the oldest: no input makes a search long.
+//! A cache starts small, so that a short job does not pay for it, and grows with what is added, up to `MOST`.
 
 use crate::hash::{self, key_of, mix};
 use crate::memory::{prefetch, Table};
@@ -14,7 +14,7 @@ const FEW: usize = 4;
 /// Longer pieces up to this length are kept as well.
 const LONG: usize = 128;
 
-/// Slots at the start and at most, by powers of four: 16 KiB and 16 MiB of short pieces, 8 MiB of long ones.
+/// Slots at the start and at most: 16 KiB and 16 MiB of short pieces, 8 KiB and 8 MiB of long ones.
 const FIRST: usize = 1 << 9;
 const MOST: usize = 1 << 19;
 /// Bytes of long pieces and their ids at most.
@@ -70,7 +70,7 @@ struct Batch {
 
 struct Pieces {
     slots: Table<Bucket>,
-    /// Short pieces added since it grew.
+    /// Short pieces added; long ones since their table grew.
     added: usize,
     long_slots: Table<LongBucket>,
     long_added: usize,
@@ -171,7 +171,7 @@ impl Cache {
         let missing = &missing[..missed];
         let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
         // What all of them need first is on its way from memory before it is needed.
-        for &(i, _) in missing {
+        for &(i, _) in missing.iter().filter(|&&(i, _)| piece(i).len() <= LONG) {
             prefetch(&pieces.slots, pieces.aside(hashes[i as usize]));
             encoder.prepare(piece(i));
         }
@@ -450,5 +450,33 @@ mod tests {
         );
         assert!(cache.size() < 200 << 20);
         assert!(cache.0.pieces.slots.len() * 2 > FIRST && cache.0.pieces.long_slots.len() * 4 > FIRST);
+    }
+
+    /// Hundreds of pieces with one place for all, short and long ones, again and again: they push each other out, nothing
+    /// grows without end, and ids stay right.
+    #[test]
+    fn pieces_that_share_a_place_are_not_taken_for_each_other() {
+        const SAME: u64 = (1 << 12) - 1;
+        let short = (0u64..).map(|n| format!("{n:x}")).filter(|piece| {
+            let key = key_of(piece.as_bytes(), 0, piece.len());
+            hash_of(key) & SAME == 0
+        });
+        let long = (0u64..).map(|n| format!("{n:030x}")).filter(|piece| hash::hash(piece.as_bytes()) & SAME == 0);
+        let pieces: Vec<String> = short.take(300).chain(long.take(300)).collect();
+        let mut cache = Cache::default();
+        for _ in 0..5 {
+            for some in pieces.chunks(BATCH / 2) {
+                let (mut text, mut bounds, mut right) = (Vec::new(), Vec::new(), Vec::new());
+                for piece in some.iter().chain(some) {
+                    bounds.push((text.len(), text.len() + piece.len()));
+                    text.extend(piece.bytes());
+                    Spelled.encode(piece.as_bytes(), &mut right);
+                }
+                let mut ids = Vec::new();
+                cache.encode(&text, &bounds, &mut ids, &Spelled);
+                assert_eq!(ids, right);
+            }
+        }
+        assert!(cache.size() < 1 << 20, "{}", cache.size());
     }
 }
