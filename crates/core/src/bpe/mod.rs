@@ -40,7 +40,7 @@ use windows::Pairs;
 
 /// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
 const SHORT: usize = lanes::SHORT;
-/// So many bytes are merged from queues before what is known of all pairs of bytes is put together, which takes a
+/// So many bytes are merged before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;
 
@@ -194,13 +194,10 @@ impl Bpe {
     /// Appends the tokens of a piece.
     #[inline]
     pub fn encode(&self, piece: &[u8], out: &mut Vec<Token>) {
-        if self.takes_whole() {
-            if let Some(token) = self.vocab.find(piece) {
-                out.push(token);
-                return;
-            }
+        match self.whole(piece) {
+            Some(token) => out.push(token),
+            None => self.encode_parts(piece, out),
         }
-        self.encode_parts(piece, out);
     }
 
     /// Appends the tokens of some pieces, in any order, and says where those of each are.
@@ -209,7 +206,7 @@ impl Bpe {
         let (mut len, mut bytes) = (0, 0);
         for (i, (piece, place)) in pieces.iter().zip(&mut *places).enumerate() {
             let from = out.len();
-            match self.vocab.find(piece).filter(|_| self.takes_whole()) {
+            match self.whole(piece) {
                 Some(token) => out.push(token),
                 None if self.units.is_none() && piece.len() <= SHORT && len < BATCH => {
                     short[len] = i;
@@ -280,6 +277,15 @@ impl Bpe {
             return None;
         }
         Some(built(&self.pairs, || Pairs::new(&self.vocab, entries)))
+    }
+
+    /// The entry that a piece is, where that is what it encodes to.
+    #[inline]
+    fn whole(&self, piece: &[u8]) -> Option<Token> {
+        if !self.takes_whole() || piece.len() > self.longest {
+            return None;
+        }
+        self.vocab.find(piece)
     }
 
     /// Whether a piece that is an entry is that entry.
