@@ -92,9 +92,9 @@ def train(
     of `alphabet` has the id `k`; the first merge has the id after the last symbol, and so on. The order of the
     alphabet matters to "smallest-ids", the order of the pieces only to "first-seen".
 
-    A pair is passed over unless `allowed` of what it spells. The merges in `given` come first, and count. `late` symbols
-    are no tokens of their own yet: id -> pair. The first merge that needs one has its pair in front, with its id; a merge
-    for which there is no room with all that it needs is passed over.
+    A pair is passed over unless `allowed` of what it spells. The merges in `given` come first, and count. Symbols in
+    `late` (id -> pair) are no tokens at first: the first merge that needs one has its pair in front, with its id; a
+    merge for which there is no room with all that it needs is passed over.
 
     Example:
         >>> train([b"hug", b"pug", b"hugs"], 2)
@@ -168,7 +168,7 @@ def train_whole_characters(
     allowed: Callable[[Any], bool] = lambda token: True,
     initial: Iterable[bytes] = (),
 ) -> dict[Pair, int]:
-    """Learn over bytes that tokens of several bytes are whole characters, but for the beginnings that these are made of.
+    """Learn over bytes tokens that are whole characters, and the beginnings that these are made of.
 
     A character of three or four bytes starts as its beginning (all but the last byte) and its last byte. Its beginning
     takes an id, or two, when the character does; to "smallest-ids" beginnings stand behind the bytes, in their order.
@@ -190,7 +190,7 @@ def train_whole_characters(
 
     late = {id: (id_of.get(token[:-1], token[0]), token[-1]) for token, id in id_of.items()}
     alphabet = [*BYTES, *id_of]
-    names = {id: symbol for id, symbol in enumerate(alphabet)}
+    names = dict(enumerate(alphabet))
 
     def learn(pieces: dict[Any, int], n_merges: int, given: Iterable[Pair]) -> dict[Pair, int]:
         spelled = {tuple(names[id] for id in symbols(piece)): count for piece, count in pieces.items()}
