@@ -11,6 +11,7 @@
 //! window by window ([`windows`]).
 
 mod affixes;
+pub mod alphabet;
 mod counts;
 mod lanes;
 pub mod learn;
