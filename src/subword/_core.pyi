@@ -247,8 +247,11 @@ class Pieces:
     def lost(self) -> tuple[int, int]:
         """How many pieces were left out, and how often these were counted."""
 
-    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64, int]:
-        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
+    def learn_bpe(
+        self, merges: int, byte_order: bytes, tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed;
+        and how many bytes the pieces have by count, and how many tokens they are before the first merge and after each.
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
@@ -258,7 +261,7 @@ class Pieces:
 
     def learn_bpe_of_characters(
         self, merges: int, end_of_word: str, tie_rule: str, progress: Any
-    ) -> tuple[_U32, _U64, int]:
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
         """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
 
 def memory_to_learn(pieces: int, bytes: int) -> int:

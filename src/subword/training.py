@@ -43,6 +43,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
+CURVE_STEP = 1000
+"""How many merges lie between two rows of the curve of a training."""
+
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
 
 UNK = "<unk>"
@@ -123,7 +126,9 @@ def train(
 
     Returns:
         The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
-        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too.
+        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too. Its `curve` says
+        how many tokens the text is after each thousand merges; `learned_from`, of how many pieces and bytes (both by
+        weight, and without what `min_count` left out).
 
     Raises:
         SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
@@ -179,10 +184,12 @@ def train(
         _check_size(vocab_size, alphabet, specials)
     wanted = vocab_size - len(alphabet) - len(specials)
     tell = (lambda done: progress("learn", done, wanted)) if progress else None
+    if tell:
+        tell(0)  # with much text, the first merge is a while away
     if unit == "byte":
-        merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
+        merges, found, certain, size = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
     else:
-        merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+        merges, found, certain, size = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
         merges = merges + np.uint32(1)  # behind <unk>
     report = {
         "algorithm": algorithm,
@@ -198,6 +205,8 @@ def train(
         "digits": splitting.digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
+        "learned_from": {"pieces": _number(pieces.total, scale), "bytes": _number(size[0], scale)},
+        "curve": _curve(found, size, len(alphabet) + len(specials), scale),
     }
     if weights:
         report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
@@ -223,6 +232,32 @@ def train(
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(spec)
+
+
+def _curve(
+    counts: np.ndarray[Any, np.dtype[np.uint64]],
+    size: tuple[int, np.ndarray[Any, np.dtype[np.uint64]]],
+    base: int,
+    scale: int,
+) -> list[dict[str, int | float | None]]:
+    """What the text is before the first merge, after each thousand, and in the end; `size` is as the core gives it.
+
+    `count`: how often the last pair was counted. (Of the two pairs in `aaa` only one is merged: the number of tokens
+    says what was.)
+    """
+    text_bytes, tokens = size
+    rows: list[dict[str, int | float | None]] = []
+    for done in dict.fromkeys((*range(0, len(tokens), CURVE_STEP), len(tokens) - 1)):
+        rows.append(
+            {
+                "merges": done,
+                "vocab_size": base + done,
+                "tokens": _number(int(tokens[done]), scale),
+                "bytes_per_token": round(text_bytes / int(tokens[done]), 4) if tokens[done] else None,
+                "count": _number(int(counts[done - 1]), scale) if done else None,
+            }
+        )
+    return rows
 
 
 def _number(numerator: int, denominator: int) -> int | float:

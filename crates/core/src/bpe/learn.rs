@@ -45,6 +45,10 @@ pub struct Learned {
     pub counts: Vec<u64>,
     /// How many of them are proved to be what all pieces give, where pieces were left out.
     pub certain: usize,
+    /// How many bytes the pieces that were learned from have, each piece as often as it was counted.
+    pub bytes: u64,
+    /// How many tokens these pieces are before the first merge, and after each.
+    pub tokens: Vec<u64>,
 }
 
 /// Told now and then how many merges there are; says whether to go on.
@@ -190,6 +194,9 @@ struct Learner<'l> {
     pairs: IntMap<u64, Pair>,
     queue: BinaryHeap<Candidate>,
     rivals: Option<Rivals<'l>>,
+    /// Of all pieces, each as often as it was counted.
+    bytes: u64,
+    tokens_now: u64,
 }
 
 #[derive(Default)]
@@ -251,8 +258,13 @@ impl<'l> Learner<'l> {
         let mut piece_of = Vec::with_capacity(places);
         symbols.push(BORDER);
         piece_of.push(0);
-        for (index, (piece, _)) in pieces.iter().enumerate() {
+        let (mut bytes, mut tokens_now) = (0, 0);
+        for (index, &(piece, count)) in pieces.iter().enumerate() {
+            let start = symbols.len();
             alphabet.push_symbols(piece, &mut symbols);
+            let length = symbols.len() - start;
+            tokens_now += length as u64 * count;
+            bytes += if length > 0 { piece.len() as u64 * count } else { 0 };
             symbols.push(BORDER);
             piece_of.resize(symbols.len(), index as u32);
         }
@@ -267,6 +279,8 @@ impl<'l> Learner<'l> {
             pairs: IntMap::default(),
             queue: BinaryHeap::new(),
             rivals,
+            bytes,
+            tokens_now,
         };
         for place in 1..learner.symbols.len() - 1 {
             let pair = (learner.symbols[place], learner.symbols[place + 1]);
@@ -285,7 +299,7 @@ impl<'l> Learner<'l> {
     }
 
     fn run(mut self, limit: usize, progress: Progress<'_>) -> Result<Learned> {
-        let mut learned = Learned::default();
+        let mut learned = Learned { bytes: self.bytes, tokens: vec![self.tokens_now], ..Learned::default() };
         let mut visited = 0;
         while learned.merges.len() < limit {
             let Some((pair, count)) = self.most_frequent() else { break };
@@ -297,6 +311,7 @@ impl<'l> Learner<'l> {
             visited += 64 + self.merge(pair)?;
             learned.merges.push(pair);
             learned.counts.push(count);
+            learned.tokens.push(self.tokens_now);
             if visited >= PROGRESS_EVERY {
                 visited = 0;
                 progress(learned.merges.len())?;
@@ -438,6 +453,7 @@ impl<'l> Learner<'l> {
             }
             let weight = self.weights[self.piece_of[place] as usize];
             let (before, after) = (self.symbols[place - 1], self.symbols[place + new_len]);
+            self.tokens_now -= weight; // not the pair's count in all: of `aaa`, two pairs, one is merged
             self.symbols[place + left_len] = GONE;
             self.symbols[place] = new;
             self.symbols[place + new_len - 1] = new;
