@@ -41,6 +41,7 @@ def count_pieces(
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Count the pieces of text, to train on the counts.
@@ -62,7 +63,7 @@ def count_pieces(
     limit = None if memory is None else byte_count("--memory", memory)
     found = find_files(files)
     started = time.perf_counter()
-    with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
+    with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
         texts = texts_in(found, splitting, field, stdin_format, tick)
         folder = str(temp or out.resolve().parent)
         table = counting.count_texts(texts, splitting, counts.source_name(name), limit, folder, thread_count(threads))

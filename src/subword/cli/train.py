@@ -164,6 +164,7 @@ def train(
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Train a tokenizer on text.
@@ -220,7 +221,7 @@ def train(
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
             if not is_given(name) and not (name == "pattern" and regex is not None) and not preset:
                 arguments[name] = None
-        with common.progress() as report:
+        with common.progress(how=progress) as report:
             tok = training.train(
                 counts=counted, weights=_weights(weight), **arguments, threads=threads, progress=_learning(report)
             )
@@ -228,7 +229,7 @@ def train(
         found = find_files(files or ())
         tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
         splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
-        with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
+        with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
             texts = texts_in(found, splitting, field, stdin_format, tick)
             tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
     tok.save(out)
