@@ -208,6 +208,15 @@ def train(
         "learned_from": {"pieces": _number(pieces.total, scale), "bytes": _number(size[0], scale)},
         "curve": _curve(found, size, len(alphabet) + len(specials), scale),
     }
+    if any(table.sources):
+        sizes = {name: [part.bytes for part in parts] for name, parts in table.sources.items()}
+        report["sources"] = {
+            name: {
+                "bytes": None if None in sizes[name] else sum(size or 0 for size in sizes[name]),
+                "pieces": sum(part.pieces for part in parts),
+            }
+            for name, parts in table.sources.items()
+        }
     if weights:
         report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
     if least > 1:
