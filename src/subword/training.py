@@ -73,6 +73,7 @@ def train(
     weights: Mapping[str, Weight] | None = None,
     min_count: int = 1,
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -118,6 +119,8 @@ def train(
             The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
             in those that were kept, and more often by at most as much as was left out around such a pair; so the winner
             is the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+        errors: what becomes of bytes that are not UTF-8: `"keep"` learns from them as they are; `"replace"` puts U+FFFD
+            in their place; with `"strict"` they are an error that names the file and the place.
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
@@ -160,7 +163,7 @@ def train(
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
     _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     if counts is None:
-        items = source_of(texts, files, string("field", field), splitting)
+        items = source_of(texts, files, string("field", field), errors, splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
     if tie_rule == "first-seen" and not table.has_first:
         raise SubwordValueError(

@@ -47,7 +47,7 @@ def one_of(*names: str) -> Callable[[str], Any]:
     return parse
 
 
-StdinFormat: TypeAlias = Literal["text", "jsonl"]
+StdinFormat: TypeAlias = Literal["text", "jsonl", "csv", "tsv"]
 
 TokenizerArg = Annotated[
     str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file or known name.", show_default=False)
@@ -81,7 +81,10 @@ FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The fiel
 StdinOpt = Annotated[
     StdinFormat,
     typer.Option(
-        "--stdin-format", metavar="text|jsonl", parser=one_of("text", "jsonl"), help="What standard input is."
+        "--stdin-format",
+        metavar="text|jsonl|csv|tsv",
+        parser=one_of("text", "jsonl", "csv", "tsv"),
+        help="What standard input is.",
     ),
 ]
 ProgressOpt = Annotated[

@@ -11,6 +11,7 @@ import typer
 
 from .. import counts, training
 from ..corpus import find_files, read_texts, size_on_disk
+from ..corpus.utf8 import ERRORS
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
@@ -25,6 +26,8 @@ Unit: TypeAlias = Literal["byte", "character"]
 ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
 DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
+
+Errors: TypeAlias = Literal["keep", "strict", "replace"]
 
 TIE_RULES = ", ".join(training.TIE_RULES)
 MOST_NAMES = 20
@@ -65,6 +68,16 @@ NormalizationOpt = Annotated[
 MemoryOpt = Annotated[
     str | None,
     typer.Option("--memory", metavar="SIZE", help="How much memory counts may take, as in 2GB; the rest goes to disk."),
+]
+
+ErrorsOpt = Annotated[
+    Errors,
+    typer.Option(
+        "--errors",
+        metavar="|".join(ERRORS),
+        parser=common.one_of(*ERRORS),
+        help="Bytes that are not UTF-8: kept, an error, or U+FFFD in their place.",
+    ),
 ]
 
 
@@ -166,6 +179,7 @@ def train(
     memory: MemoryOpt = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
+    errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
     report_to: Annotated[
         Path | None,
@@ -242,7 +256,7 @@ def train(
         tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
         splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
         with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
-            texts = texts_in(found, splitting, field, stdin_format, tick)
+            texts = texts_in(found, splitting, field, stdin_format, tick, errors)
             tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
     tok.save(out)
     summary: dict[str, Any] = {
@@ -286,10 +300,11 @@ def texts_in(
     field: str,
     stdin: common.StdinFormat,
     tick: Callable[[int], None] | None,
+    errors: str = "keep",
 ) -> Iterator[bytes]:
     """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
     whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
-    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin)
+    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin, errors=errors)
 
 
 def _weights(items: list[str] | None) -> dict[str, str]:

@@ -197,7 +197,7 @@ class _Bars:
     """A bar a stage, which go when the work is done."""
 
     def __init__(self, console: Console) -> None:
-        bar = BarColumn(min(max(console.width - 70, 4), 40))  # gives way to the words where there is little room
+        bar = BarColumn(min(max(console.width - 72, 4), 40))  # gives way to the words where there is little room
         self.progress = Progress(TextColumn("{task.description}"), bar, _Words(), console=console, transient=True)
         self.tasks: dict[str, Any] = {}
 
@@ -219,7 +219,7 @@ def words(state: State) -> str:
     """How far a stage has come, in words.
 
     >>> words(State("count", 250_000_000, 1_000_000_000, 125e6, 6.0, 2.0))
-    '250.0 of 1,000.0 MB  25 %  125 MB/s  0:00:06 left'
+    '250 of 1,000 MB  25 %  125 MB/s  0:00:06 left'
     >>> words(State("learn", 900, None, 1234.5, None, 61.0))
     '900  1,234/s  0:01:01'
     """
@@ -235,7 +235,8 @@ def words(state: State) -> str:
 def amount(stage: str, done: int, total: int | None) -> str:
     if _named(stage)[1] != "bytes":
         return f"{done:,}" + (f" of {total:,}" if total is not None else "")
-    return f"{done / 1e6:,.1f}" + (f" of {total / 1e6:,.1f} MB" if total is not None else " MB")
+    decimals = 0 if (total or done) >= 1e9 else 1
+    return f"{done / 1e6:,.{decimals}f}" + (f" of {total / 1e6:,.{decimals}f} MB" if total is not None else " MB")
 
 
 def _rate(stage: str, rate: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .. import __version__
+from .._core import __version__
 from ..tokenizer import Tokenizer
 from . import charts, page
 from .terminal import visible
