@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,7 @@ def test_json_is_a_few_lines_a_second_and_the_last_of_each_stage(clock: Clock) -
         ("count", 0), ("count", 500), ("count", 1000), ("learn", 0), ("learn", 500),
     ]  # fmt: skip
     assert len(lines) <= 7
-    assert lines[-1]["left"] == 0
+    assert lines[-1]["left"] == 0 and lines[-1]["rate"] == 1000
     assert all(line["left"] is None and line["total"] is None for line in lines if line["stage"] == "count")
 
 
@@ -193,13 +192,13 @@ def tok() -> subword.Tokenizer:
 
 
 @pytest.fixture(params=[True, False], ids=["with altair", "without"])
-def drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
+def drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if request.param:
         pytest.importorskip("altair")
         pytest.importorskip("vl_convert")
     else:
         monkeypatch.setitem(sys.modules, "altair", None)
-    yield request.param
+    return bool(request.param)
 
 
 def test_the_page_about_a_training(drawn: bool, tok: subword.Tokenizer) -> None:

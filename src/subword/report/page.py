@@ -40,7 +40,7 @@ figure { margin: 1rem 0 }
 figure svg { display: block; width: 100%; max-width: 36rem; height: auto }
 .tokens { display: flex; flex-wrap: wrap; gap: .35rem; padding: 0; margin: .6rem 0; list-style: none }
 .tokens code { display: block; padding: .05rem .45rem; border: 1px solid var(--line); border-radius: .3rem;
-  background: var(--shade) }
+  background: var(--shade); unicode-bidi: isolate }
 footer { margin-top: 3rem; font-size: .85rem; border-top: 1px solid var(--line); padding-top: .8rem;
   overflow-wrap: anywhere }
 @media (max-width: 30rem) {
@@ -54,7 +54,7 @@ footer { margin-top: 3rem; font-size: .85rem; border-top: 1px solid var(--line);
 @media print {
   :root { color-scheme: light; --ink: #000; --faint: #444; --paper: #fff; --line: #bbb; --shade: #fff }
   body { max-width: none; padding: 0; font-size: 10pt }
-  h2 { break-after: avoid }
+  h2, caption { break-after: avoid }
   figure, tr, dt, dd { break-inside: avoid }
   thead { display: table-header-group }
   .wide { overflow: visible }

@@ -1,7 +1,7 @@
 """How far long work has come: bars on a terminal, or lines of JSON for a program that watches.
 
 Work reports `(stage, done, total)`, as often as it likes; what is shown is shown a few times a second. The rate is that
-of the last seconds, and so is what the time left is taken from.
+of the last seconds, and so is what the time left is taken from; where a stage is done, it is that of the whole stage.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Pace:
         seen.append((now, done))
         while len(seen) > 2 and seen[1][0] <= now - WINDOW:
             seen.popleft()
-        (then, before) = seen[0]
+        then, before = (self.start, 0) if total is not None and done >= total else seen[0]
         rate = (done - before) / (now - then) if now - then >= LEAST else None
         return State(self.stage, done, total, rate, time_left(self.stage, done, total, rate), now - self.start)
 
@@ -228,7 +228,7 @@ def words(state: State) -> str:
         parts.append(f"{min(100 * state.done // state.total, 100)} %")
     if state.rate is not None:
         parts.append(_rate(state.stage, state.rate))
-    parts.append(_clock(state.seconds) if state.left is None else f"{_clock(state.left)} left")
+    parts.append(f"{_clock(state.left)} left" if state.left else _clock(state.seconds))
     return "  ".join(parts)
 
 
