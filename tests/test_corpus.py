@@ -11,6 +11,7 @@ import lzma
 import os
 import random
 import sys
+import tarfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -261,6 +262,17 @@ def test_files_that_are_not_text(data: bytes, message: str, tmp_path: Path) -> N
     path = tmp_path / "a.txt"
     path.write_bytes(data)
     with pytest.raises(FormatError, match=rf"a\.txt: not text but .*{message}"):
+        list(read_texts([path]))
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_an_archive_is_no_text(ending: str, tmp_path: Path) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.txt"), io.BytesIO())
+    path = tmp_path / f"a.tar{ending}"
+    path.write_bytes({name: compress for compress, name in ENDINGS.items()}[ending](file.getvalue()))
+    with pytest.raises(FormatError, match=r"a\.tar.*: not text but a tar archive: extract its files"):
         list(read_texts([path]))
 
 

@@ -296,6 +296,8 @@ def _refuse_foreign(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
             if path == STDIN and "its name" in advice:
                 advice = "pipe its text in, as zcat, zstdcat, bzcat and xzcat do, or name the file"
             raise FormatError(f"{name_of(path)}: not text but {kind}: {advice}")
+    if head[257:262] == b"ustar":
+        raise FormatError(f"{name_of(path)}: not text but a tar archive: extract its files")
     if head:
         yield head
     yield from blocks
