@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from texts import TEXTS
 
 import subword
+from subword.cli import main
 from subword.report import charts, page
 from subword.report import progress as progress_report
 from subword.report.training import curve_line, training_page
@@ -120,32 +120,41 @@ def test_bars_fit_a_terminal_of_eighty_columns(clock: Clock, monkeypatch: pytest
     assert all(len(line) <= 80 for line in re.split(r"[\r\n]+", shown))
 
 
-def run(*args: object, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "subword", *map(str, args)]
-    environment = os.environ | {"PYTHONUTF8": "1"} | (env or {})
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=True)
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[str, str]]:
+    """Runs a command in a folder of its own; gives what it prints, and what it prints to standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: str, code: int = 0) -> tuple[str, str]:
+        assert main(args) == code
+        out, error = capsys.readouterr()
+        return out, error
+
+    return run
 
 
-def test_every_long_command_tells_programs_how_far_it_is(tmp_path: Path) -> None:
+def test_every_long_command_tells_programs_how_far_it_is(run: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
     text = "\n".join(TEXTS.values()) * 20
     (tmp_path / "t.txt").write_bytes(text.encode("utf-8", "replace"))
     size = (tmp_path / "t.txt").stat().st_size
-    done = run("train", "t.txt", "-v", "400", "-o", "tok.json", "--progress", "json", "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["merges"] == 144  # the summary, alone
-    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    out, error = run("train", "t.txt", "-v", "400", "-o", "tok.json", "--progress", "json", "--json")
+    assert json.loads(out)["merges"] == 144  # the summary, alone
+    lines = [json.loads(line) for line in error.splitlines()]
     last = {line["stage"]: line for line in lines}
     assert list(last) == ["count", "learn"]
     assert (last["count"]["done"], last["count"]["total"], last["count"]["left"]) == (size, size, 0)
     assert (last["learn"]["done"], last["learn"]["total"], last["learn"]["left"]) == (144, 144, 0)
-    for command, stage in (("encode tok.json t.txt --ordinary", "encode"), ("count tok.json t.txt --ordinary", "count"),
+    for command, stage in (("encode tok.json t.txt --ordinary -o ids.npy", "encode"), ("count tok.json t.txt --ordinary", "count"),
                            ("count-pieces t.txt -o t.parquet", "count"),
                            ("convert tok.json t.subword --probe t.txt", "compare")):  # fmt: skip
         if "parquet" in command:
             pytest.importorskip("pyarrow")
-        assert run(*command.split(), cwd=tmp_path).stderr == ""
-        done = run(*command.split(), *(["--force"] if "-" in command.split()[-2] else []),
-                   "--progress", "json", cwd=tmp_path)  # fmt: skip
-        lines = [json.loads(line) for line in done.stderr.splitlines()]
+        assert "{" not in run(*command.split())[1]
+        again = [] if command.startswith("count ") else ["--force"]
+        _, error = run(*command.split(), *again, "--progress", "json")
+        lines = [json.loads(line) for line in error.splitlines() if line.startswith("{")]
         assert (lines[-1]["stage"], lines[-1]["done"], lines[-1]["total"]) == (stage, size, size)
 
 
@@ -234,24 +243,21 @@ def test_a_training_of_nothing_has_a_page_too(drawn: bool) -> None:
     assert curve_line({}) == ""
 
 
-def test_the_command_writes_a_report(tmp_path: Path) -> None:
+def test_the_command_writes_a_report(run: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_bytes("\n".join(TEXTS.values()).encode("utf-8", "replace"))
     args = ("train", "t.txt", "-v", "400", "-o", "tok.subword", "--report", "r.html", "--special", "<s>")
-    done = run(*args, cwd=tmp_path)
-    assert "tok.subword and r.html" in done.stdout and "bytes a token" in done.stdout
+    out, _ = run(*args)
+    assert "tok.subword and r.html" in out and "bytes a token" in out
     words = " ".join(Outline((tmp_path / "r.html").read_text("utf-8")).words)
     assert "Training of tok.subword" in words and "t.txt" in words and " s (" in words
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "t.txt", "tok.subword"]
-    done = run(*args, "--force", "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["report"] == "r.html"
-    info = run("info", "tok.subword", cwd=tmp_path).stdout
+    assert json.loads(run(*args, "--force", "--json")[0])["report"] == "r.html"
+    info, _ = run("info", "tok.subword")
     assert "bytes a token" in info and "'merges': 0" not in info
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        run(*args, cwd=tmp_path)
-    assert "--force" in caught.value.stderr
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        run("train", "t.txt", "-v", "400", "-o", "new.json", "--report", "r.pdf", cwd=tmp_path)
-    assert "--report r.pdf: a report is an .html file" in caught.value.stderr and not (tmp_path / "new.json").exists()
+    (tmp_path / "tok.subword").unlink()
+    assert "r.html exists; --force" in run(*args, code=1)[1]
+    _, error = run("train", "t.txt", "-v", "400", "-o", "new.json", "--report", "r.pdf", code=2)
+    assert "--report r.pdf: a report is an .html file" in error and not (tmp_path / "new.json").exists()
 
 
 def test_what_a_page_shows_cannot_break_it() -> None:
