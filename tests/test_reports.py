@@ -146,9 +146,12 @@ def test_every_long_command_tells_programs_how_far_it_is(run: Callable[..., tupl
     assert list(last) == ["count", "learn"]
     assert (last["count"]["done"], last["count"]["total"], last["count"]["left"]) == (size, size, 0)
     assert (last["learn"]["done"], last["learn"]["total"], last["learn"]["left"]) == (144, 144, 0)
-    for command, stage in (("encode tok.json t.txt --ordinary -o ids.npy", "encode"), ("count tok.json t.txt --ordinary", "count"),
-                           ("count-pieces t.txt -o t.parquet", "count"),
-                           ("convert tok.json t.subword --probe t.txt", "compare")):  # fmt: skip
+    for command, stage in {
+        "encode tok.json t.txt --ordinary -o ids.npy": "encode",
+        "count tok.json t.txt --ordinary": "count",
+        "count-pieces t.txt -o t.parquet": "count",
+        "convert tok.json t.subword --probe t.txt": "compare",
+    }.items():
         if "parquet" in command:
             pytest.importorskip("pyarrow")
         assert "{" not in run(*command.split())[1]
