@@ -112,7 +112,8 @@ def test_a_reference_imports_nothing_of_the_package() -> None:
 HEAVY = """
     typer click rich pygments pooch requests urllib3 zstandard pydantic
     pandas pyarrow duckdb ray torch transformers tokenizers tiktoken sentencepiece huggingface_hub
-    matplotlib altair starlette uvicorn IPython asyncio unittest subword.cli subword.report subword.web
+    matplotlib altair vl_convert bz2 lzma starlette uvicorn IPython asyncio unittest
+    subword.cli subword.report subword.web
 """.split()
 
 

@@ -84,8 +84,9 @@ def overview(
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
 
-    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz or .zst; .parquet and
-    .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples of a command.
+    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz, .zst, .bz2 or .xz;
+    .parquet and .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples
+    of a command.
     """
 
 
