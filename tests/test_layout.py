@@ -25,7 +25,7 @@ LEVELS: list[set[str]] = [
     {"engine", "encoding", "corpus"},
     {"remap"},
     {"tokenizer"},
-    {"counts"},
+    {"counts", "pruning"},
     {"counting"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
@@ -39,7 +39,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 
 # The exception: doors to rooms further up, opened inside a function.
 DOORS: dict[str, set[str]] = {
-    "tokenizer": {"formats"},
+    "tokenizer": {"formats", "pruning"},
     "encoding": {"report"},
     "remap": {"formats"},
 }

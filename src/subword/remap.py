@@ -107,8 +107,8 @@ class Remap:
         return Remap, (self.old, self.parts)
 
     def __repr__(self) -> str:
-        gone, made = int(np.count_nonzero(self.ids < 0)), int(np.count_nonzero(self._lengths != 1))
-        return f"Remap({self.old:,} -> {self.new:,} ids: {gone:,} gone, {made:,} new)"
+        made = int(np.count_nonzero(self._lengths != 1))
+        return f"Remap({self.old:,} -> {self.new:,} ids, {made:,} of them new)"
 
     # ======================== tables ========================
 
