@@ -22,7 +22,7 @@ Fill: TypeAlias = Literal["mean", "zeros"]
 FORMAT = "subword remap"
 VERSION = 1
 
-_BLOCK = 32 << 20
+_BLOCK = 8 << 20
 """About how many bytes of a table are worked on at a time."""
 
 
@@ -79,13 +79,11 @@ class Remap:
         """
         alone = np.flatnonzero(self._lengths == 1)
         ids = np.full(self.old, -1, dtype=np.int64)
-        ids[self.parts.ids[self._starts[alone]][::-1]] = alone[::-1]  # of several, the last to be written stays
+        ids[self.parts.ids[self.parts.offsets[alone].astype(np.int64)][::-1]] = alone[
+            ::-1
+        ]  # of several, the last to be written stays
         ids.setflags(write=False)
         return ids
-
-    @property
-    def _starts(self) -> npt.NDArray[np.int64]:
-        return self.parts.offsets[:-1].astype(np.int64)
 
     @property
     def _lengths(self) -> npt.NDArray[np.int64]:
@@ -157,7 +155,7 @@ class Remap:
             )
         lengths = self._lengths
         needed = bool(np.any(lengths > 1)) or (fill == "mean" and bool(np.any(lengths == 0)))
-        if needed and not (_is_bfloat16(dtype) or dtype in (np.float16, np.float32, np.float64)):
+        if needed and not (_is_bfloat16(dtype) or (dtype.kind == "f" and dtype.itemsize in (2, 4, 8))):
             raise SubwordValueError(
                 f"new ids start from means, which are not computed in {dtype}; there are float16, bfloat16, float32 "
                 "and float64: convert the table first"
@@ -170,7 +168,7 @@ class Remap:
         """
         width = table.dtype.itemsize * int(np.prod(table.shape[1:], dtype=np.int64))
         step = max(1, _BLOCK // max(width, 1))
-        starts, lengths = self._starts, self._lengths
+        ends, lengths = self.parts.offsets.astype(np.int64), self._lengths
         hole: npt.NDArray[Any] = np.zeros(table.shape[1:], dtype=table.dtype)
         if fill == "mean" and self.old and np.any(lengths == 0):
             total = np.zeros(table.shape[1:], dtype=np.float64)
@@ -180,23 +178,55 @@ class Remap:
         start = 0
         while start < self.new:
             # A row of many parts takes as much as many rows.
-            ends = self.parts.offsets[start + 1 :].astype(np.int64) - starts[start]
-            stop = min(start + step, start + max(1, int(ends.searchsorted(step, "right"))))
+            stop = min(start + step, max(start + 1, int(ends.searchsorted(ends[start] + step, "right")) - 1))
             rows: npt.NDArray[Any] = np.empty((stop - start, *table.shape[1:]), dtype=table.dtype)
             own = lengths[start:stop]
-            alone = np.flatnonzero(own == 1)
-            rows[alone] = table[self.parts.ids[starts[start:stop][alone]]]
+            rows[own == 1] = table[self.parts.ids[ends[start:stop][own == 1]]]
             rows[own == 0] = hole
-            several = np.flatnonzero(own > 1)
-            if len(several):
-                of = [int(start + row) for row in several]
-                parts = _numbers(table[np.concatenate([self.parts[row] for row in of])])
-                at = np.cumsum([0, *own[several][:-1]])
-                sums = np.add.reduceat(parts, at, axis=0)
-                counts = own[several].reshape(-1, *[1] * (table.ndim - 1))
-                rows[several] = _as_type(sums / counts, table.dtype)
+            if np.any(own > 1):
+                rows[own > 1] = self._means(table, start, stop)
             yield rows
             start = stop
+
+    def _means(self, table: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+        """The rows of those of some new ids that start from several old ones."""
+        lengths = self._lengths[start:stop]
+        ids = self.parts.ids[int(self.parts.offsets[start]) : int(self.parts.offsets[stop])]
+        parts = _numbers(table[ids[np.repeat(lengths > 1, lengths)]])
+        counts = lengths[lengths > 1]
+        with np.errstate(invalid="ignore"):  # a NaN, or infinities, in the table
+            sums = np.add.reduceat(parts, np.cumsum([0, *counts[:-1]]), axis=0)
+            return _as_type(sums / counts.reshape(-1, *[1] * (table.ndim - 1)), table.dtype)
+
+    def apply_to_file(
+        self,
+        source: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        tensors: Iterable[str] | None = None,
+        fill: Fill = "mean",
+    ) -> list[str]:
+        """`apply` for a file: the table in a `.npy` file, or the tensors in a `.safetensors` file.
+
+        The files may be larger than memory. Of a `.safetensors` file the tensors with a row for each old id are
+        changed, and everything else is copied, the metadata included.
+
+        Args:
+            out: the file to write, of the same kind. It takes its place when it is complete, or not at all, and may be
+                `source` itself.
+            tensors: the tensors to change. They must be named where a table is padded to more rows than there were ids,
+                and where more than three tensors have so many rows (as small models may have).
+
+        Returns:
+            The names of the tensors that were changed; none for a `.npy` file.
+
+        Raises:
+            FormatError: the file is damaged.
+            SubwordValueError: it has no table for the old ids, or one that `apply` refuses.
+            SubwordOSError: a file cannot be read or written.
+        """
+        from . import embeddings  # a door to a room above: tests/test_layout.py lists them
+
+        return embeddings.apply_to_file(self, source, out, tensors, fill)
 
     # ======================== as a file ========================
 
@@ -213,7 +243,7 @@ class Remap:
         Raises:
             FormatError: it is damaged, or something else.
         """
-        from .formats.json_node import Node, parse, shown  # a door to a room above: tests/test_layout.py lists them
+        from .formats.json_node import Node, parse, shown
 
         def parts_of(row: Node) -> list[int]:
             ids = row.items() if isinstance(row.value, list) else [row]
@@ -263,11 +293,11 @@ def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
 
 
 def _numbers(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Rows as float64, which holds each exactly."""
+    """Rows as float64, which holds each exactly; in C order, so that sums do not depend on that of the table."""
     if _is_bfloat16(rows.dtype):  # the upper half of a float32
         bits = np.ascontiguousarray(rows).view(np.uint16).astype(np.uint32) << np.uint32(16)
         return bits.view(np.float32).astype(np.float64)
-    return rows.astype(np.float64)
+    return rows.astype(np.float64, order="C")
 
 
 def _as_type(numbers: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
