@@ -2,20 +2,20 @@
 
 A safetensors file is the length of its header (eight bytes, little-endian), the header (a JSON object that says of each
 tensor its type, its shape, and where its data starts and ends), and the data. It is read and written here, not by the
-package of that name, because that writes only what it has in memory as a whole, and has no bfloat16 for NumPy. Here the
-input is looked at through a map of the file, and the output written a few MB at a time.
+package of that name, because that writes only what it has in memory as a whole, and has no bfloat16 for NumPy. Here
+only a few MB of a file are in memory at a time.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from itertools import pairwise
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -47,15 +47,31 @@ _BLOCK = 8 << 20
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a file: `data` is a view of its bytes there."""
+    """A tensor of a file: its data is from byte `start` to byte `stop`."""
 
     name: str
     type: str
     shape: tuple[int, ...]
-    data: memoryview
+    start: int
+    stop: int
 
-    def array(self) -> npt.NDArray[Any]:
-        return np.frombuffer(self.data, dtype=DTYPES[self.type]).reshape(self.shape)
+
+class Rows:
+    """An array in a file, C order, whose rows are read when they are asked for: by a slice, or by an array of ids."""
+
+    def __init__(self, path: str, file: BinaryIO, start: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self._path, self._file, self._start = path, file, start
+
+    def __getitem__(self, at: slice | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        rows = np.arange(*at.indices(self.shape[0])) if isinstance(at, slice) else np.asarray(at, dtype=np.int64)
+        width = math.prod(self.shape[1:]) * self.dtype.itemsize
+        out = bytearray(len(rows) * width)
+        ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)] if len(rows) else []
+        for first, end in pairwise([0, *ends]):  # rows that stand side by side in the file
+            self._file.seek(self._start + int(rows[first]) * width)
+            read_into(self._path, self._file, memoryview(out)[first * width : end * width])
+        return np.frombuffer(out, dtype=self.dtype).reshape(len(rows), *self.shape[1:])
 
 
 def apply_to_file(remap: Remap, source: Any, out: Any, tensors: Iterable[str] | None, fill: Fill) -> list[str]:
@@ -67,28 +83,31 @@ def apply_to_file(remap: Remap, source: Any, out: Any, tensors: Iterable[str] | 
     if tensors is not None and kind == ".npy":
         raise SubwordValueError(f"{path}: a .npy file holds one array, which has no name; leave out tensors")
     names = None if tensors is None else [string("a name in tensors", name) for name in list_of("tensors", tensors)]
-    if kind == ".npy":
-        array, pages = _load_npy(path)
-        _check(remap, path, array, fill)
-        with replacing(target, "a table") as file:
-            shape = (remap.new, *array.shape[1:])
-            head = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, head)
-            _write_rows(file, remap, array, fill, pages)
-        return []
-    with _mapped(path) as data:
-        found, metadata = _read_safetensors(path, data)
+    with _opened(path) as file:
+        if kind == ".npy":
+            table = _read_npy(path, file)
+            _check(remap, path, table, fill)
+            shape = (remap.new, *table.shape[1:])
+            head = {"descr": np.lib.format.dtype_to_descr(table.dtype), "fortran_order": False, "shape": shape}
+            with replacing(target, "a table") as made:
+                np.lib.format.write_array_header_1_0(made, head)
+                _write_rows(made, remap, table, fill)
+            return []
+        found, metadata = _read_header(path, file)
         chosen = _chosen(path, found, remap, names)
+        tables = {
+            t.name: Rows(path, file, t.start, np.dtype(DTYPES[t.type]), t.shape) for t in found if t.name in chosen
+        }
         for tensor in found:
             if tensor.name in chosen:
-                _check(remap, f"{path}: the tensor {tensor.name!r} ({tensor.type})", tensor.array(), fill)
-        with replacing(target, "a file of tensors") as file:
-            file.write(_header(found, chosen, remap.new, metadata))
+                _check(remap, f"{path}: the tensor {tensor.name!r} ({tensor.type})", tables[tensor.name], fill)
+        with replacing(target, "a file of tensors") as made:
+            made.write(_header(found, chosen, remap.new, metadata))
             for tensor in found:
                 if tensor.name in chosen:
-                    _write_rows(file, remap, tensor.array(), fill, data)
+                    _write_rows(made, remap, tables[tensor.name], fill)
                 else:
-                    _copy(file, tensor.data, data)
+                    _copy(path, file, tensor, made)
         return [tensor.name for tensor in found if tensor.name in chosen]
 
 
@@ -99,9 +118,9 @@ def _kind(path: str) -> str:
     return kind
 
 
-def _check(remap: Remap, where: str, array: npt.NDArray[Any], fill: Fill) -> None:
+def _check(remap: Remap, where: str, table: Any, fill: Fill) -> None:
     try:
-        remap.check_table(array.shape, array.dtype, fill)
+        remap.check_table(table.shape, table.dtype, fill)
     except SubwordValueError as error:
         raise SubwordValueError(f"{where}: {error}") from None
 
@@ -109,51 +128,53 @@ def _check(remap: Remap, where: str, array: npt.NDArray[Any], fill: Fill) -> Non
 # ======================== reading ========================
 
 
-def _load_npy(path: str) -> tuple[npt.NDArray[Any], mmap.mmap]:
-    """The array of a file, and the map that it is seen through."""
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        file = open(path, "rb", buffering=0)  # noqa: SIM115
     except OSError as error:
         raise os_error(error, "cannot read a table", path) from error
-    except (ValueError, EOFError, SyntaxError) as error:
+    with file:
+        yield cast("BinaryIO", file)
+
+
+def read_into(path: str, file: BinaryIO, buffer: memoryview) -> None:
+    """Fill a buffer from where a file stands."""
+    while len(buffer):
+        try:
+            count: int = file.readinto(buffer)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise os_error(error, "cannot read a table", path) from error
+        if not count:
+            raise FormatError(f"{path}: the file ends too early; was it changed meanwhile?")
+        buffer = buffer[count:]
+
+
+def _read_npy(path: str, file: BinaryIO) -> Any:
+    """The table of a file."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
         raise FormatError(f"{path}: not a .npy file that can be read: {' '.join(str(error).split())}") from error
-    if not isinstance(array, np.memmap) or not isinstance(array.base, mmap.mmap):
+    if not isinstance(array, np.memmap):
         raise FormatError(f"{path}: not a .npy file with one array")
-    return array, array.base
+    return Rows(path, file, array.offset, array.dtype, array.shape) if array.flags.c_contiguous else array
 
 
-@contextmanager
-def _mapped(path: str) -> Iterator[mmap.mmap]:
-    """A file as a map, which is read from disk where it is looked at."""
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise FormatError(f"{path}: the file is empty")
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise os_error(error, "cannot read tensors", path) from error
-    try:
-        yield data
-    finally:
-        with suppress(BufferError):  # what an error holds of it goes with the error
-            data.close()
-
-
-def _forget(pages: mmap.mmap) -> None:
-    """Let the parts of a map that were looked at go from memory; they are read again where they are needed."""
-    if hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED)
-
-
-def _read_safetensors(path: str, data: mmap.mmap) -> tuple[list[Tensor], dict[str, str]]:
-    """The tensors of a file in the order of their data, and its metadata."""
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > MAX_HEADER or data[8:9] != b"{":
+def _read_header(path: str, file: BinaryIO) -> tuple[list[Tensor], dict[str, str]]:
+    """The tensors of a safetensors file in the order of their data, and its metadata."""
+    size = os.fstat(file.fileno()).st_size
+    head = file.read(9)
+    length = int.from_bytes(head[:8], "little")
+    if len(head) < 9 or length > MAX_HEADER or head[8:] != b"{":
         raise FormatError(f"{path}: this is no safetensors file, or its start is damaged")
     start = 8 + length
-    if start > len(data):
-        raise FormatError(f"{path}: cut off in its header, {len(data):,} of {start:,} bytes; get the file again")
-    header = parse(data[8:start], path)
+    if start > size:
+        raise FormatError(f"{path}: cut off in its header, {size:,} of {start:,} bytes; get the file again")
+    data = bytearray(length)
+    file.seek(8)
+    read_into(path, file, memoryview(data))
+    header = parse(bytes(data), path)
     metadata = header.get("__metadata__", {})
     texts = {name: metadata.child(name, value).text() for name, value in metadata.fields().items()}
     rows: list[tuple[int, int, str, tuple[int, ...], Node]] = []
@@ -166,7 +187,7 @@ def _read_safetensors(path: str, data: mmap.mmap) -> tuple[list[Tensor], dict[st
                 raise row["data_offsets"].expected("where the data starts and ends")
             rows.append((offsets[0], offsets[1], name, shape, row))
     rows.sort(key=lambda row: row[:2])
-    tensors, at, view = [], 0, memoryview(data)
+    tensors, at = [], 0
     for first, last, name, shape, row in rows:
         if first != at:
             raise row["data_offsets"].error(f"the data should start at {at}, where that of the tensor before it ends")
@@ -174,10 +195,10 @@ def _read_safetensors(path: str, data: mmap.mmap) -> tuple[list[Tensor], dict[st
         type = row["dtype"].text()
         if type in DTYPES and last - first != math.prod(shape) * np.dtype(DTYPES[type]).itemsize:
             raise row.error(f"{last - first:,} bytes of data are not what {type} of shape {list(shape)} takes")
-        tensors.append(Tensor(name, type, shape, view[start + first : start + last]))
-    if len(data) != start + at:
-        problem = "cut off in its data" if len(data) < start + at else "more than its tensors take"
-        raise FormatError(f"{path}: {problem}, {len(data):,} bytes of {start + at:,}; get the file again")
+        tensors.append(Tensor(name, type, shape, start + first, start + last))
+    if size != start + at:
+        problem = "cut off in its data" if size < start + at else "more than its tensors take"
+        raise FormatError(f"{path}: {problem}, {size:,} bytes of {start + at:,}; get the file again")
     return tensors, texts
 
 
@@ -224,7 +245,7 @@ def _header(tensors: list[Tensor], chosen: set[str], rows: int, metadata: dict[s
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
     for tensor in tensors:
-        shape, size = tensor.shape, len(tensor.data)
+        shape, size = tensor.shape, tensor.stop - tensor.start
         if tensor.name in chosen:
             shape = (rows, *shape[1:])
             size = math.prod(shape) * np.dtype(DTYPES[tensor.type]).itemsize
@@ -235,13 +256,15 @@ def _header(tensors: list[Tensor], chosen: set[str], rows: int, metadata: dict[s
     return len(line).to_bytes(8, "little") + line
 
 
-def _write_rows(file: BinaryIO, remap: Remap, array: npt.NDArray[Any], fill: Fill, pages: mmap.mmap) -> None:
-    for rows in remap.blocks(array, fill):
+def _write_rows(file: BinaryIO, remap: Remap, table: Any, fill: Fill) -> None:
+    for rows in remap.blocks(table, fill):
         file.write(rows.tobytes())
-        _forget(pages)
 
 
-def _copy(file: BinaryIO, data: memoryview, pages: mmap.mmap) -> None:
-    for start in range(0, len(data), _BLOCK):
-        file.write(data[start : start + _BLOCK])
-        _forget(pages)
+def _copy(path: str, source: BinaryIO, tensor: Tensor, file: BinaryIO) -> None:
+    buffer = bytearray(min(_BLOCK, tensor.stop - tensor.start))
+    source.seek(tensor.start)
+    for at in range(tensor.start, tensor.stop, _BLOCK):
+        view = memoryview(buffer)[: tensor.stop - at]
+        read_into(path, source, view)
+        file.write(view)

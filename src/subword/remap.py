@@ -18,6 +18,7 @@ from .errors import FormatError, SubwordValueError
 from .spec import MAX_ID, whole_numbers
 
 Fill: TypeAlias = Literal["mean", "zeros"]
+FILLS = ("mean", "zeros")
 
 FORMAT = "subword remap"
 VERSION = 1
@@ -147,7 +148,7 @@ class Remap:
         Raises:
             SubwordValueError: as for `apply`.
         """
-        choice("fill", fill, ("mean", "zeros"))
+        choice("fill", fill, FILLS)
         if not shape or shape[0] < self.old:
             raise SubwordValueError(
                 f"an array of shape {tuple(shape)} has no row for each of the {self.old} old ids; is it the table of "
@@ -161,10 +162,11 @@ class Remap:
                 "and float64: convert the table first"
             )
 
-    def blocks(self, table: npt.NDArray[Any], fill: Fill = "mean") -> Iterator[npt.NDArray[Any]]:
-        """The rows of the new table in order, some MB at a time: for tables that are read from a file as they are used.
+    def blocks(self, table: Any, fill: Fill = "mean") -> Iterator[npt.NDArray[Any]]:
+        """The rows of the new table in order, some MB at a time.
 
-        `table` has a row for each old id along its first axis, and was checked with `check_table`.
+        `table` was checked with `check_table`. It is an array, or something that has only `shape` and `dtype` and reads
+        rows when it is asked for them, by a slice or by an array of ids (`embeddings.Rows`).
         """
         width = table.dtype.itemsize * int(np.prod(table.shape[1:], dtype=np.int64))
         step = max(1, _BLOCK // max(width, 1))
@@ -188,7 +190,7 @@ class Remap:
             yield rows
             start = stop
 
-    def _means(self, table: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+    def _means(self, table: Any, start: int, stop: int) -> npt.NDArray[Any]:
         """The rows of those of some new ids that start from several old ones."""
         lengths = self._lengths[start:stop]
         ids = self.parts.ids[int(self.parts.offsets[start]) : int(self.parts.offsets[stop])]
@@ -196,7 +198,7 @@ class Remap:
         counts = lengths[lengths > 1]
         with np.errstate(invalid="ignore"):  # a NaN, or infinities, in the table
             sums = np.add.reduceat(parts, np.cumsum([0, *counts[:-1]]), axis=0)
-            return _as_type(sums / counts.reshape(-1, *[1] * (table.ndim - 1)), table.dtype)
+            return _as_type(sums / counts.reshape(-1, *[1] * (len(table.shape) - 1)), table.dtype)
 
     def apply_to_file(
         self,
@@ -296,8 +298,9 @@ def _numbers(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Rows as float64, which holds each exactly; in C order, so that sums do not depend on that of the table."""
     if _is_bfloat16(rows.dtype):  # the upper half of a float32
         bits = np.ascontiguousarray(rows).view(np.uint16).astype(np.uint32) << np.uint32(16)
-        return bits.view(np.float32).astype(np.float64)
-    return rows.astype(np.float64, order="C")
+        rows = bits.view(np.float32)
+    with np.errstate(invalid="ignore"):  # a NaN in the table
+        return rows.astype(np.float64, order="C")
 
 
 def _as_type(numbers: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
