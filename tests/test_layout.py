@@ -26,7 +26,7 @@ LEVELS: list[set[str]] = [
     {"remap"},
     {"tokenizer"},
     {"counts", "pruning"},
-    {"counting"},
+    {"counting", "wanted"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
     {"compat", "embeddings"},
