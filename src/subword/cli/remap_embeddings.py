@@ -15,7 +15,7 @@ FillName: TypeAlias = Literal["mean", "zeros"]
 
 def remap_embeddings(
     remap: Annotated[str, typer.Argument(metavar="REMAP", help="What prune --remap wrote.", show_default=False)],
-    source: Annotated[str, typer.Argument(metavar="IN", help="A .npy or .safetensors file.", show_default=False)],
+    table: Annotated[str, typer.Argument(metavar="IN", help="A .npy or .safetensors file.", show_default=False)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.", show_default=False)],
     tensor: Annotated[
         list[str] | None,
@@ -53,9 +53,9 @@ def remap_embeddings(
     """
     common.check_out(out, force)
     changes = Remap.load(remap)
-    changed = changes.apply_to_file(source, out, tensor or None, fill)
+    changed = changes.apply_to_file(table, out, tensor or None, fill)
     summary: dict[str, Any] = {
-        "in": source,
+        "in": table,
         "out": str(out),
         "tensors": changed,
         "rows_before": changes.old,
