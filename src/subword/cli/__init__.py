@@ -26,13 +26,27 @@ from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
 from .info import info
+from .prune import prune
+from .remap_embeddings import remap_embeddings
 from .show import show
 from .train import train
 from .vocab import vocab
 
 COMMANDS = {
     command.__name__.replace("_", "-"): command
-    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+    for command in (
+        train,
+        count_pieces,
+        encode,
+        decode,
+        count,
+        show,
+        info,
+        vocab,
+        convert,
+        prune,
+        remap_embeddings,
+    )
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
