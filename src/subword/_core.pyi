@@ -247,17 +247,33 @@ class Pieces:
     def lost(self) -> tuple[int, int]:
         """How many pieces were left out, and how often these were counted."""
 
-    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64, int]:
+    def learn_bpe(
+        self,
+        merges: int,
+        byte_order: bytes,
+        tie_rule: str,
+        progress: Any,
+        start: tuple[_U32, _U64, int] | None = None,
+        keep: Any = None,
+    ) -> tuple[_U32, _U64, int]:
         """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
 
-        Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
+        Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `start` is what the same call gave for fewer
+        merges: they are made, and learning goes on. `progress(done)` is called now and then; where it returns true, or
+        where learning is stopped, `keep` gets what there is so far, in the form of the result.
         """
 
     def characters(self, end_of_word: str) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
     def learn_bpe_of_characters(
-        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
+        self,
+        merges: int,
+        end_of_word: str,
+        tie_rule: str,
+        progress: Any,
+        start: tuple[_U32, _U64, int] | None = None,
+        keep: Any = None,
     ) -> tuple[_U32, _U64, int]:
         """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
 

@@ -68,9 +68,10 @@ impl Pieces {
         limit: usize,
         alphabet: &impl Alphabet,
         tie_rule: TieRule,
+        start: Learned,
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(&self.items(), limit, alphabet, tie_rule, lost, progress)
+        learn(&self.items(), limit, alphabet, tie_rule, lost, start, progress)
     }
 }

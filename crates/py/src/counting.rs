@@ -243,6 +243,8 @@ impl Pieces {
         self.0.lost.as_ref().map_or((0, 0), |lost| (lost.pieces, lost.count))
     }
 
+    #[pyo3(signature = (merges, byte_order, tie_rule, progress, start=None, keep=None))]
+    #[allow(clippy::too_many_arguments)]
     fn learn_bpe<'py>(
         &self,
         py: Python<'py>,
@@ -250,8 +252,11 @@ impl Pieces {
         byte_order: &[u8],
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        start: Option<Learned<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
-        learn(py, &self.0, merges, &byte_ids(byte_order).checked()?, tie_rule, progress)
+        let alphabet = byte_ids(byte_order).checked()?;
+        learn(py, &self.0, merges, &alphabet, tie_rule, start, Told::new(progress, keep))
     }
 
     /// The alphabet, sorted.
@@ -260,6 +265,8 @@ impl Pieces {
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
+    #[pyo3(signature = (merges, end_of_word, tie_rule, progress, start=None, keep=None))]
+    #[allow(clippy::too_many_arguments)]
     fn learn_bpe_of_characters<'py>(
         &self,
         py: Python<'py>,
@@ -267,9 +274,11 @@ impl Pieces {
         end_of_word: &str,
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        start: Option<Learned<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
         let alphabet = self.0.characters(end_of_word.as_bytes());
-        learn(py, &self.0, merges, &alphabet, tie_rule, progress)
+        learn(py, &self.0, merges, &alphabet, tie_rule, start, Told::new(progress, keep))
     }
 }
 
@@ -281,30 +290,65 @@ pub fn memory_to_learn(pieces: u64, bytes: u64) -> u64 {
 /// Merges, their counts, and how many of them are certain.
 type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
 
+/// Who is told how learning goes.
+struct Told {
+    /// Called with the number of merges; whether it returns something true, `keep` is called with them.
+    progress: Option<Py<PyAny>>,
+    /// Called with what was learned so far, also where learning is stopped.
+    keep: Option<Py<PyAny>>,
+}
+
+impl Told {
+    fn new(progress: &Bound<'_, PyAny>, keep: Option<Py<PyAny>>) -> Self {
+        Self { progress: (!progress.is_none()).then(|| progress.clone().unbind()), keep }
+    }
+
+    fn tell(&self, learned: &core::bpe::learn::Learned, call: Call<'_>, stop: Stop<'_>) -> core::Result<()> {
+        let (mut is_due, mut told) = (false, Ok(()));
+        if let Some(progress) = &self.progress {
+            told = call(&mut |py| {
+                is_due = progress.call1(py, (learned.merges.len(),))?.is_truthy(py)?;
+                Ok(())
+            });
+        }
+        if told.is_ok() && stop() {
+            told = Err(core::Error::interrupted());
+        }
+        match &self.keep {
+            Some(keep) if is_due || told.is_err() => {
+                told.and(call(&mut |py| keep.call1(py, to_arrays(py, learned)?).map(drop)))
+            }
+            _ => told,
+        }
+    }
+}
+
 fn learn<'py>(
     py: Python<'py>,
     pieces: &core::pieces::Pieces,
     merges: usize,
     alphabet: &(impl Alphabet + Sync),
     tie_rule: &str,
-    progress: &Bound<'py, PyAny>,
+    start: Option<Learned<'py>>,
+    told: Told,
 ) -> PyResult<Learned<'py>> {
     let tie_rule = TieRule::new(tie_rule).checked()?;
-    let progress = (!progress.is_none()).then(|| progress.clone().unbind());
+    let start = start.map_or_else(|| Ok(core::bpe::learn::Learned::default()), from_arrays)?;
     let learned = calling(py, |call, stop| {
-        pieces.learn_bpe(merges, alphabet, tie_rule, &mut |done| {
-            if let Some(progress) = &progress {
-                call(&mut |py| progress.call1(py, (done,)).map(drop))?;
-            }
-            if stop() {
-                return Err(core::Error::interrupted());
-            }
-            Ok(())
-        })
+        pieces.learn_bpe(merges, alphabet, tie_rule, start, &mut |learned| told.tell(learned, call, stop))
     })?;
+    to_arrays(py, &learned)
+}
+
+fn to_arrays<'py>(py: Python<'py>, learned: &core::bpe::learn::Learned) -> PyResult<Learned<'py>> {
     let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
     let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
-    Ok((merges, learned.counts.into_pyarray(py), learned.certain))
+    Ok((merges, learned.counts.clone().into_pyarray(py), learned.certain))
+}
+
+fn from_arrays((merges, counts, certain): Learned<'_>) -> PyResult<core::bpe::learn::Learned> {
+    let merges = merges.readonly().as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+    Ok(core::bpe::learn::Learned { merges, counts: counts.readonly().as_array().to_vec(), certain })
 }
 
 /// The id of each byte, from all bytes in the order of their ids.

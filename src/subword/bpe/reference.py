@@ -82,27 +82,31 @@ def train(
     *,
     alphabet: Sequence[Any] = BYTES,
     tie_rule: str = "smallest-ids",
+    start: Mapping[Pair, int] | None = None,
 ) -> dict[Pair, int]:
     """Learn up to `n_merges` merges, fewer where no neighbours are left: (left id, right id) -> new id, in order.
 
     `pieces` lists the pieces of the text, or maps each to its count, in the order in which they are met. Symbol `k`
     of `alphabet` has the id `k`; the first merge has the id after the last symbol, and so on. The order of the
-    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen".
+    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen". `start` are merges to begin with,
+    as this returns them: they are made first, and they count.
 
     Example:
         >>> train([b"hug", b"pug", b"hugs"], 2)
         {(117, 103): 256, (104, 256): 257}
         >>> train({b"hug": 1, b"pug": 1, b"hugs": 1}, 2) == train([b"hug", b"pug", b"hugs"], 2)
         True
+        >>> train([b"hug", b"pug", b"hugs"], 3, start={(117, 103): 256, (104, 256): 257})
+        {(117, 103): 256, (104, 256): 257, (112, 256): 258}
     """
     if isinstance(pieces, (str, bytes)):
         raise TypeError("pieces must be a list, [text], or a dict: a text alone would be taken for a list of symbols")
     choose = TIE_RULES[tie_rule]
     id_of = {symbol: id for id, symbol in enumerate(alphabet)}
     counted = pieces.items() if isinstance(pieces, dict) else ((piece, 1) for piece in pieces)
-    split = [([id_of[symbol] for symbol in piece], count) for piece, count in counted]
-    vocab = make_vocab({}, alphabet)  # id -> what it spells
-    merges: dict[Pair, int] = {}
+    merges = dict(start or {})
+    split = [(encode((id_of[symbol] for symbol in piece), merges), count) for piece, count in counted]
+    vocab = make_vocab(merges, alphabet)  # id -> what it spells
     while len(merges) < n_merges:
         # count all neighbours anew, in the order in which the text shows them now
         stats: dict[Pair, int] = {}

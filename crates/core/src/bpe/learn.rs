@@ -10,6 +10,8 @@
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use super::rules::{Rule, Rules};
+use super::{merge, SHORT};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::lost::Lost;
@@ -47,8 +49,8 @@ pub struct Learned {
     pub certain: usize,
 }
 
-/// Told now and then how many merges there are; says whether to go on.
-pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+/// Told now and then what was learned so far; says whether to go on.
+pub type Progress<'a> = &'a mut dyn FnMut(&Learned) -> Result<()>;
 
 /// What pieces are made of before the first merge.
 pub trait Alphabet {
@@ -126,18 +128,68 @@ fn spell(piece: &[u8], end_of_word: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
+/// An alphabet and merges of it: each piece starts as what these make of it, and each merge is a symbol, too.
 ///
-/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left.
+/// That is where learning stands when it has made these merges: pieces as merged by them all, in the order of the text.
+/// (Symbols are then fewer and stand closer, but in the same order, which is all that a tie rule asks for.)
+struct Merged<'a, A> {
+    alphabet: &'a A,
+    symbols: Vec<Arc<[u8]>>,
+    rules: Rules,
+}
+
+impl<'a, A: Alphabet> Merged<'a, A> {
+    fn new(alphabet: &'a A, merges: &[(u32, u32)]) -> Result<Self> {
+        let mut symbols = alphabet.symbols();
+        let mut rules = Rules::with_room(merges.len());
+        for (rank, &(left, right)) in merges.iter().enumerate() {
+            let (Some(first), Some(second)) = (symbols.get(left as usize), symbols.get(right as usize)) else {
+                return Err(Error::value(format!("merge {rank} ({left}, {right}): there is no such symbol before it")));
+            };
+            if rules.get(left, right).is_some() {
+                return Err(Error::value(format!("merge {rank} ({left}, {right}) is there a second time")));
+            }
+            rules.add(left, right, Rule { rank: rank as u32, token: symbols.len() as u32 });
+            symbols.push([&**first, &**second].concat().into());
+        }
+        Ok(Self { alphabet, symbols, rules })
+    }
+}
+
+impl<A: Alphabet> Alphabet for Merged<'_, A> {
+    fn symbols(&self) -> Vec<Arc<[u8]>> {
+        self.symbols.clone()
+    }
+
+    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let mut first = Vec::with_capacity(piece.len());
+        self.alphabet.push_symbols(piece, &mut first);
+        match first.len() <= SHORT {
+            true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
+            false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
+        }
+    }
+}
+
+/// Learns merges from pieces and their counts, given in the order in which they were met, until there are `limit`.
+///
+/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left. `start` is what the same
+/// pieces gave before: learning goes on behind it, to what one run to `limit` gives. Only what `start` says is certain
+/// then: whether more would be depends on what was met on the way.
 pub fn learn(
     pieces: &[(&[u8], u64)],
     limit: usize,
     alphabet: &impl Alphabet,
     tie_rule: TieRule,
     lost: Option<&Lost>,
+    start: Learned,
     progress: Progress<'_>,
 ) -> Result<Learned> {
-    Learner::new(pieces, alphabet, tie_rule, lost.map(Rivals::new))?.run(limit, progress)
+    if start.merges.is_empty() {
+        return Learner::new(pieces, alphabet, tie_rule, lost.map(Rivals::new))?.run(start, limit, progress);
+    }
+    let merged = Merged::new(alphabet, &start.merges)?;
+    Learner::new(pieces, &merged, tie_rule, None)?.run(start, limit, progress)
 }
 
 /// How many bytes learning takes at most, about, from so many distinct pieces, which have so many bytes together.
@@ -284,8 +336,7 @@ impl<'l> Learner<'l> {
         Ok(learner)
     }
 
-    fn run(mut self, limit: usize, progress: Progress<'_>) -> Result<Learned> {
-        let mut learned = Learned::default();
+    fn run(mut self, mut learned: Learned, limit: usize, progress: Progress<'_>) -> Result<Learned> {
         let mut visited = 0;
         while learned.merges.len() < limit {
             let Some((pair, count)) = self.most_frequent() else { break };
@@ -299,10 +350,10 @@ impl<'l> Learner<'l> {
             learned.counts.push(count);
             if visited >= PROGRESS_EVERY {
                 visited = 0;
-                progress(learned.merges.len())?;
+                progress(&learned)?;
             }
         }
-        progress(learned.merges.len())?;
+        progress(&learned)?;
         Ok(learned)
     }
 
