@@ -263,6 +263,17 @@ class Pieces:
         where learning is stopped, `keep` gets what there is so far, in the form of the result.
         """
 
+    @property
+    def fingerprint(self) -> int:
+        """A number that tells all that learning looks at from that of other pieces."""
+
+    def extend_bpe(
+        self, merges: int, model: Model, taken: Sequence[bytes], tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int]:
+        """The same for the entries of a model, by their places, and what it makes of the pieces. No new token spells an
+        entry, or what is `taken`; pieces with a byte or a character that has no entry are left out.
+        """
+
     def characters(self, end_of_word: str) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 

@@ -2,6 +2,7 @@
 
 use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Progress, TieRule};
 use crate::error::{Error, Result};
+use crate::hash::{checksum, mix};
 use crate::lost::Lost;
 
 #[derive(Default)]
@@ -39,6 +40,14 @@ impl Pieces {
     /// The number of pieces, each as often as it was counted.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// A number that tells all that learning looks at from that of other pieces. Against accidents, not against attacks.
+    pub fn fingerprint(&self) -> u64 {
+        let ends = self.ends.iter().map(|&end| end as u64);
+        let lost = self.lost.iter().flat_map(|lost| [lost.pieces, lost.count]);
+        let numbers = ends.chain(self.counts.iter().copied()).chain(self.firsts.iter().copied()).chain(lost);
+        numbers.fold(checksum(&self.data), |sum, number| mix(sum, number))
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {

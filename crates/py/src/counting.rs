@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
-use crate::{extras, ExtraRow};
+use crate::{extras, ExtraRow, Model};
 use subword_core as core;
 use subword_core::bpe::learn::{Alphabet, TieRule};
 use subword_core::pipeline::Stop;
@@ -257,6 +257,25 @@ impl Pieces {
     ) -> PyResult<Learned<'py>> {
         let alphabet = byte_ids(byte_order).checked()?;
         learn(py, &self.0, merges, &alphabet, tie_rule, start, Told::new(progress, keep))
+    }
+
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<u64> {
+        interruptible(py, |_| Ok(self.0.fingerprint()))
+    }
+
+    /// Merges of the tokens of a model and of what these make, which spell neither an entry nor what is `taken`.
+    fn extend_bpe<'py>(
+        &self,
+        py: Python<'py>,
+        merges: usize,
+        model: &Model,
+        taken: Vec<Vec<u8>>,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<Learned<'py>> {
+        let alphabet = core::bpe::extend::Entries::new(&model.0, taken);
+        learn(py, &self.0, merges, &alphabet, tie_rule, None, Told::new(progress, None))
     }
 
     /// The alphabet, sorted.

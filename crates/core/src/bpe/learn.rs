@@ -64,6 +64,11 @@ pub trait Alphabet {
     fn is_bytes(&self) -> bool {
         false
     }
+
+    /// Whether a token may be made of what these two spell.
+    fn allows(&self, _left: &[u8], _right: &[u8]) -> bool {
+        true
+    }
 }
 
 /// The bytes: `byte_ids[b]` for the byte `b`.
@@ -169,6 +174,10 @@ impl<A: Alphabet> Alphabet for Merged<'_, A> {
             false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
         }
     }
+
+    fn allows(&self, left: &[u8], right: &[u8]) -> bool {
+        self.alphabet.allows(left, right)
+    }
 }
 
 /// Learns merges from pieces and their counts, given in the order in which they were met, until there are `limit`.
@@ -230,6 +239,7 @@ const GONE: u32 = u32::MAX - 1;
 const PROGRESS_EVERY: usize = 1 << 18;
 
 struct Learner<'l> {
+    alphabet: &'l dyn Alphabet,
     tie_rule: TieRule,
     /// At the first and at the last place of each token its id; other places of a token mean nothing.
     symbols: Vec<u32>,
@@ -284,7 +294,7 @@ fn pair_key((left, right): (u32, u32)) -> u64 {
 impl<'l> Learner<'l> {
     fn new(
         pieces: &[(&[u8], u64)],
-        alphabet: &impl Alphabet,
+        alphabet: &'l impl Alphabet,
         tie_rule: TieRule,
         rivals: Option<Rivals<'l>>,
     ) -> Result<Self> {
@@ -310,6 +320,7 @@ impl<'l> Learner<'l> {
         }
         let tokens = alphabet.symbols();
         let mut learner = Self {
+            alphabet,
             tie_rule,
             symbols,
             piece_of,
@@ -440,6 +451,9 @@ impl<'l> Learner<'l> {
     }
 
     fn enqueue(&mut self, pair: (u32, u32)) {
+        if !self.alphabet.allows(&self.tokens[pair.0 as usize], &self.tokens[pair.1 as usize]) {
+            return;
+        }
         if let Some(candidate) = self.candidate(pair) {
             let key = self.fixed_key(pair);
             if let Some(rivals) = &mut self.rivals {
