@@ -23,6 +23,7 @@ LEVELS: list[set[str]] = [
     {"patterns", "bpe", "byte_alphabet", "special"},
     {"spec", "scripts"},
     {"engine", "encoding", "corpus"},
+    {"remap"},
     {"tokenizer"},
     {"counts"},
     {"counting"},
@@ -40,6 +41,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 DOORS: dict[str, set[str]] = {
     "tokenizer": {"formats"},
     "encoding": {"report"},
+    "remap": {"formats"},
 }
 
 MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in sorted(PACKAGE.rglob("*.py"))}

@@ -20,6 +20,7 @@ from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
+from .remap import Remap
 from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
@@ -557,6 +558,13 @@ class Tokenizer:
                 self._policies.clear()
             policy = self._policies[key] = self._engine.policy(sorted(taken), sorted(refused))
         return policy, add
+
+
+class Changed(NamedTuple):
+    """A tokenizer made from another by changing its vocabulary, and what became of the ids."""
+
+    tokenizer: Tokenizer
+    remap: Remap
 
 
 class Chunk(NamedTuple):
