@@ -35,10 +35,11 @@ import numpy as np
 
 from . import _core, patterns
 from .arguments import choice, integer, list_of, path_of, string, token_content
-from .corpus.storing import Blocks, replacing
+from .corpus.storing import Blocks
 from .corpus.tables import pyarrow_or_error
 from .errors import FormatError, SubwordOSError, SubwordValueError, warn
 from .spec import Digits, MatchTokens, Normalize, Split, SplitRegex, Stage
+from .writing import replacing
 
 KEY = b"subword.counts"
 VERSION = 1
@@ -324,7 +325,7 @@ class CountTable:
         settings = {name: encoding for name, encoding in encodings.items() if name in schema.names}
         rows = 0
         with (
-            replacing(path) as file,
+            replacing(path, "counts") as file,
             pq.ParquetWriter(
                 file,
                 schema,

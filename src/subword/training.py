@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from . import patterns
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
+from .checkpoint import Checkpoint
 from .counting import Progress, count_texts, source_of
 from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
@@ -73,6 +74,7 @@ def train(
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on texts, on files, or on pieces that were counted. The result is the same for any number of
     threads, for any `memory`, and for counts of the same text.
@@ -120,6 +122,9 @@ def train(
         threads: how many threads count; all cores by default.
         progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
             `"learn"` (merges).
+        checkpoint: a file for the merges so far, written every half minute while merges are learned, and when that is
+            stopped by Ctrl-C. If it is there, the same call on the same text goes on from it, to the same result as in
+            one run. In the end it is removed. (The text is counted again; `counts=` saves that.)
 
     Returns:
         The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
@@ -127,7 +132,8 @@ def train(
 
     Raises:
         SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
-            another argument cannot be used.
+            another argument cannot be used. Or the checkpoint is that of another call, or of other text.
+        FormatError: the checkpoint is damaged.
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
@@ -154,6 +160,25 @@ def train(
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
     _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
+    saved = None
+    if checkpoint is not None:
+        told = {name: str(weight) for name, weight in sorted((weights or {}).items())}
+        saved = Checkpoint(
+            path_of(checkpoint),
+            {
+                "vocab_size": vocab_size,
+                "pattern": splitting.pattern if isinstance(splitting.pattern, str) else asdict(splitting.pattern),
+                "digits": splitting.digits,
+                "normalization": splitting.normalization,
+                "special_tokens": list(specials),
+                "unit": unit,
+                "end_of_word": end_of_word,
+                "tie_rule": tie_rule,
+                "byte_order": byte_order,
+                "weights": told,
+                "min_count": least,
+            },
+        )
     if counts is None:
         items = source_of(texts, files, string("field", field), splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
@@ -178,12 +203,27 @@ def train(
         alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
         _check_size(vocab_size, alphabet, specials)
     wanted = vocab_size - len(alphabet) - len(specials)
-    tell = (lambda done: progress("learn", done, wanted)) if progress else None
-    if unit == "byte":
-        merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
-    else:
-        merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+    start = None if saved is None else saved.start(pieces)
+
+    def tell(done: int) -> bool:
+        if progress:
+            progress("learn", done, wanted)
+        return saved is not None and saved.is_due()
+
+    told_to = (tie_rule, tell if progress or saved else None, start, saved and saved.keep)
+    try:
+        if unit == "byte":
+            merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], *told_to)
+        else:
+            merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, *told_to)
+    except KeyboardInterrupt:
+        if saved is None or saved.merges is None:
+            raise
+        raise KeyboardInterrupt(f"{saved.merges:,} merges are in {saved.path}: the same call goes on from there") from None
+    if unit == "character":
         merges = merges + np.uint32(1)  # behind <unk>
+    if saved is not None:
+        saved.remove()
     report = {
         "algorithm": algorithm,
         "asked": vocab_size,

@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run([*args] or ["--help"])  # a copy: parsing empties the list
             sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
             return code if args else USAGE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print("interrupted" + (f": {one_line(stopped)}" if str(stopped) else ""), file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, BrokenPipeError):
