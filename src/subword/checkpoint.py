@@ -24,7 +24,7 @@ from .writing import os_error, remove, replacing
 
 MAGIC = b"subword checkpoint 1\n"
 CHECKSUM = len("sha256 ") + 64 + len("\n")
-SECTIONS = {"merges": np.dtype("<u4"), "counts": np.dtype("<u8")}
+SECTIONS: dict[str, np.dtype[Any]] = {"merges": np.dtype("<u4"), "counts": np.dtype("<u8")}
 
 SECONDS = 30.0
 """How long learning goes on, at least, between two times that it is written."""
@@ -130,11 +130,15 @@ class Checkpoint:
             for name, length in header["sections"]:
                 arrays[name] = np.frombuffer(rest[at : at + length], SECTIONS[name])
                 at += length
-            if at != len(rest) or arrays.keys() != SECTIONS.keys() or len(arrays["merges"]) != 2 * len(arrays["counts"]):
+            if (
+                at != len(rest)
+                or arrays.keys() != SECTIONS.keys()
+                or len(arrays["merges"]) != 2 * len(arrays["counts"])
+            ):
                 raise ValueError("the sections do not fit")
             if not isinstance(header["asked"], dict) or not isinstance(header["certain"], int):
                 raise TypeError("the header does not fit")
-            header["pieces"]  # noqa: B018
+            header["pieces"]
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{self.path}: the checkpoint is damaged ({error}): delete it to start anew") from error
         return header, arrays

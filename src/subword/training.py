@@ -16,6 +16,7 @@ from .checkpoint import Checkpoint
 from .counting import Progress, count_texts, source_of
 from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
+from .sizes import history, number
 from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
 from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
@@ -153,13 +154,13 @@ def train(
             "o200k" if pattern is None else pattern, "pattern" if digits is None else digits, normalization, specials
         )
     else:
-        table = _table_of(counts, texts, files)
+        table = table_of(counts, texts, files)
         splitting = table.splitting
         _check_told(splitting, pattern, digits, normalization, specials)
         specials = splitting.special_tokens
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
+    check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
     saved = None
     if checkpoint is not None:
         told = {name: str(weight) for name, weight in sorted((weights or {}).items())}
@@ -201,7 +202,7 @@ def train(
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
         alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
-        _check_size(vocab_size, alphabet, specials)
+        check_size(vocab_size, alphabet, specials)
     wanted = vocab_size - len(alphabet) - len(specials)
     start = None if saved is None else saved.start(pieces)
 
@@ -219,7 +220,9 @@ def train(
     except KeyboardInterrupt:
         if saved is None or saved.merges is None:
             raise
-        raise KeyboardInterrupt(f"{saved.merges:,} merges are in {saved.path}: the same call goes on from there") from None
+        raise KeyboardInterrupt(
+            f"{saved.merges:,} merges are in {saved.path}: the same call goes on from there"
+        ) from None
     if unit == "character":
         merges = merges + np.uint32(1)  # behind <unk>
     if saved is not None:
@@ -230,7 +233,7 @@ def train(
         "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
-        "least_count": _number(int(found[-1]), scale) if len(found) else None,
+        "least_count": number(int(found[-1]), scale) if len(found) else None,
         "bytes": table.text_bytes,
         "pieces": table.total,
         "distinct_pieces": pieces.distinct,
@@ -245,12 +248,13 @@ def train(
         report["pruned"] = {
             "min_count": least,
             "distinct_pieces": pruned.pieces,
-            "pieces": _number(pruned.count.numerator, pruned.count.denominator),
+            "pieces": number(pruned.count.numerator, pruned.count.denominator),
             "certain_merges": certain if pruned.pieces else len(merges),
         }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    roles = (bos_token, eos_token, pad_token)
+    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report, history(found, scale))
     if unit == "character":
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
@@ -265,11 +269,6 @@ def train(
     return Tokenizer(spec)
 
 
-def _number(numerator: int, denominator: int) -> int | float:
-    """A count by weight, for the report."""
-    return numerator // denominator if numerator % denominator == 0 else numerator / denominator
-
-
 def _bpe_spec(
     stages: Sequence[Stage],
     alphabet: Sequence[bytes],
@@ -277,6 +276,7 @@ def _bpe_spec(
     specials: Sequence[str],
     roles: tuple[str | None, str | None, str | None],
     report: dict[str, Any],
+    seen: dict[str, Any],
 ) -> Spec:
     """Ids: the alphabet in its order, the merges, the special tokens."""
     pieces = list(alphabet)
@@ -292,7 +292,7 @@ def _bpe_spec(
         extra=tuple(ExtraToken(id, token) for token, id in ids.items()),
         template=Template((*before, "A", *after), (*before, "A", *after, "B", *after)),
         roles={role: ids[token] for role, token in named.items() if token is not None},
-        notes={"training": report},
+        notes={"training": report, "history": seen},
     )
 
 
@@ -319,7 +319,8 @@ def _special_tokens(tokens: Iterable[str], *named: str | None) -> tuple[str, ...
     return (*specials, *(token for token in dict.fromkeys(roles) if token not in specials))
 
 
-def _table_of(counts: Any, texts: object, files: object) -> CountTable:
+def table_of(counts: Any, texts: object, files: object) -> CountTable:
+    """The counts that a call is given instead of texts."""
     if texts is not None or files is not None:
         raise SubwordValueError("give texts, files= or counts=, one of the three")
     items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
@@ -356,7 +357,8 @@ def _check_marker(end_of_word: str, unit: str) -> None:
             raise SubwordValueError('end_of_word goes with unit="character"')
 
 
-def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
+def check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
+    """Refuse a size that has no room for these, or is beyond all ids."""
     minimum = len(alphabet) + len(specials)
     if vocab_size < minimum:
         units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"

@@ -25,6 +25,7 @@ from .count import count
 from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
+from .extend import extend
 from .info import info
 from .show import show
 from .train import train
@@ -32,7 +33,7 @@ from .vocab import vocab
 
 COMMANDS = {
     command.__name__.replace("_", "-"): command
-    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+    for command in (train, extend, count_pieces, encode, decode, count, show, info, vocab, convert)
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
