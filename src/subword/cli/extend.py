@@ -128,10 +128,7 @@ def extend(
         changed.remap.save(remap)
     learned = changed.tokenizer.training or {}
     ids = range(tok.n_vocab, tok.n_vocab + min(learned["merges"], 24))
-    first = [
-        visible(changed.tokenizer.token_bytes(id))
-        for id in range(tok.n_vocab, tok.n_vocab + min(learned["merges"], 24))
-    ]
+    first = [visible(changed.tokenizer.token_bytes(id)) for id in ids]
     summary: dict[str, Any] = {
         "out": str(out),
         "remap": None if remap is None else str(remap),
