@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
