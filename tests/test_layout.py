@@ -26,7 +26,7 @@ LEVELS: list[set[str]] = [
     {"remap"},
     {"tokenizer"},
     {"counts"},
-    {"counting", "checkpoint", "sizes"},
+    {"counting", "checkpoint", "sizes", "wanted"},
     {"training"},
     {"extending"},
     {"formats", "audits", "explain", "cluster"},

@@ -133,6 +133,23 @@ def test_ranks_out_of_order_cannot_be_cut() -> None:
         tok.cut(257)
 
 
+def test_what_tokens_may_be(tmp_path: Path) -> None:
+    how = {"initial": ["abc", "xyz"], "keep_whole_characters": True, "max_token_bytes": 12}
+    whole = train(700, **how)
+    refused = 0
+    for n in range(270, 700, 5):
+        try:
+            cut = whole.cut(n)
+        except SubwordValueError:
+            refused += 1
+            continue
+        one = train(n, **how)
+        assert cut == one and cut.training == one.training
+    assert refused < 20
+    with pytest.raises(SubwordValueError, match="below the minimum of 263"):
+        whole.cut(262)
+
+
 def test_random_sizes_of_tiny_texts() -> None:
     rng = random.Random(3)
     for _ in range(40):

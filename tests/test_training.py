@@ -53,22 +53,22 @@ def test_learning_goes_on_from_merges_already_made(tie_rule: str) -> None:
         expected = reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule)
         for done in {0, 1, rng.randint(0, 30), 30}:
             part = found.learn_bpe(done, order, tie_rule, None)
-            merges, counts, certain = found.learn_bpe(30, order, tie_rule, None, part)
+            merges, counts, certain = found.learn_bpe(30, order, tie_rule, None, start=part)
             assert (merges.tolist(), counts.tolist(), certain) == (whole[0].tolist(), whole[1].tolist(), whole[2])
             start = dict(list(expected.items())[:done])
             assert reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule, start=start) == expected
             letters_only = found.learn_bpe_of_characters(done, "·", tie_rule, None)
-            again, counts, _ = found.learn_bpe_of_characters(30, "·", tie_rule, None, letters_only)
+            again, counts, _ = found.learn_bpe_of_characters(30, "·", tie_rule, None, start=letters_only)
             once = found.learn_bpe_of_characters(30, "·", tie_rule, None)
             assert (again.tolist(), counts.tolist()) == (once[0].tolist(), once[1].tolist())
 
 
 def test_merges_that_no_learning_gives_are_not_gone_on_from() -> None:
     pieces = _core.Pieces([(b"abab", 1)])
-    for wrong, why in (([[97, 256]], "no such symbol before it"), ([[97, 98], [97, 98]], "a second time")):
+    for wrong, why in (([[97, 256]], "no such entry before it"), ([[97, 98], [97, 98]], "a second time")):
         start = np.array(wrong, dtype=np.uint32), np.ones(len(wrong), dtype=np.uint64), 0
         with pytest.raises(SubwordValueError, match=why):
-            pieces.learn_bpe(9, IDENTITY, "smallest-ids", None, start)
+            pieces.learn_bpe(9, IDENTITY, "smallest-ids", None, start=start)
 
 
 @pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))

@@ -253,6 +253,9 @@ class Pieces:
         byte_order: bytes,
         tie_rule: str,
         progress: Any,
+        max_token_bytes: int | None = None,
+        whole_characters: bool = False,
+        initial: Sequence[bytes] = [],
         start: tuple[_U32, _U64, int] | None = None,
         keep: Any = None,
     ) -> tuple[_U32, _U64, int]:
@@ -274,7 +277,7 @@ class Pieces:
         entry, or what is `taken`; pieces with a byte or a character that has no entry are left out.
         """
 
-    def characters(self, end_of_word: str) -> list[bytes]:
+    def characters(self, end_of_word: str, limit: int | None = None, initial: Sequence[bytes] = []) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
     def learn_bpe_of_characters(
@@ -283,10 +286,16 @@ class Pieces:
         end_of_word: str,
         tie_rule: str,
         progress: Any,
+        max_token_bytes: int | None = None,
+        limit: int | None = None,
+        initial: Sequence[bytes] = [],
         start: tuple[_U32, _U64, int] | None = None,
         keep: Any = None,
     ) -> tuple[_U32, _U64, int]:
-        """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
+        """The same over `characters(end_of_word, limit, initial)`, whose ids are their places.
+
+        Ill-formed pieces are left out.
+        """
 
 def memory_to_learn(pieces: int, bytes: int) -> int:
     """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

@@ -24,13 +24,21 @@ def cut(tok: Tokenizer, n: int) -> Tokenizer:
     report = tok.training
     total = len(tok.vocab)
     made = _made_in_order(tok)
-    least = total - len(made)
+    unmade = total - len(made)
+    least = unmade + (report or {}).get("initial_merges", 0)
     if n < least:
-        raise SubwordValueError(f"n={n} is below the minimum of {least}: what no merge makes, and extra tokens")
+        raise SubwordValueError(f"n={n} is below the minimum of {least}: what no merge makes, initial and extra tokens")
     if n > total and (report is None or report.get("stopped") != "no pairs left"):
         raise SubwordValueError(f"n={n} is more than the {total} entries that the tokenizer has")
     _refuse(tok, made[np.isin(made, [token.id for token in spec.extra])], "is an extra token, too")
-    removed = np.sort(made[max(n - least, 0) :])
+    removed = np.sort(made[n - unmade :])
+    if len(removed) and (report or {}).get("keep_whole_characters") and n > unmade:
+        last = model.vocab.piece_of(int(made[n - unmade - 1])) or b""
+        if last.decode("utf-8", "ignore").encode() != last:
+            raise SubwordValueError(
+                f"n={n}: the last entry would be the beginning of a character, {last!r}, without a character that it "
+                "begins; one or two fewer, or more, will do"
+            )
 
     def moved(ids: Any) -> Any:
         """What becomes of the ids: those behind a removed one move up."""

@@ -519,8 +519,9 @@ class Tokenizer:
         is left stay in their order and move up, so that there are no more holes than before.
 
         Raises:
-            SubwordValueError: `n` is more than there are or leaves no room for what no merge makes. Or the merges, or
-                ranks, stand in no order in which they can have been learned; the message names an entry.
+            SubwordValueError: `n` is more than there are or leaves no room for what no merge makes, or (with
+                `keep_whole_characters`) for a character whose beginning is there. Or the merges, or ranks, stand in no
+                order in which they can have been learned; the message names an entry.
         """
         from . import sizes
 

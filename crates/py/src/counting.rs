@@ -8,7 +8,8 @@ use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
 use crate::{extras, ExtraRow, Model};
 use subword_core as core;
-use subword_core::bpe::learn::{Alphabet, TieRule};
+use subword_core::bpe::alphabet::Alphabet;
+use subword_core::bpe::learn::{Options, TieRule};
 use subword_core::pipeline::Stop;
 
 #[pyclass(module = "subword._core")]
@@ -243,8 +244,11 @@ impl Pieces {
         self.0.lost.as_ref().map_or((0, 0), |lost| (lost.pieces, lost.count))
     }
 
-    #[pyo3(signature = (merges, byte_order, tie_rule, progress, start=None, keep=None))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        merges, byte_order, tie_rule, progress, max_token_bytes=None, whole_characters=false, initial=vec![], start=None,
+        keep=None
+    ))]
+    #[allow(clippy::too_many_arguments)] // they are those of `train`
     fn learn_bpe<'py>(
         &self,
         py: Python<'py>,
@@ -252,11 +256,19 @@ impl Pieces {
         byte_order: &[u8],
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        whole_characters: bool,
+        initial: Vec<Vec<u8>>,
         start: Option<Learned<'py>>,
         keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = byte_ids(byte_order).checked()?;
-        learn(py, &self.0, merges, &alphabet, tie_rule, start, Told::new(progress, keep))
+        let told = Told::new(progress, keep);
+        let (byte_ids, options) = (byte_ids(byte_order).checked()?, options(tie_rule, max_token_bytes, &initial)?);
+        if whole_characters {
+            let alphabet = self.0.whole_characters(byte_ids, &initial);
+            return learn(py, &self.0, merges, &alphabet, &options, start, told);
+        }
+        learn(py, &self.0, merges, &byte_ids, &options, start, told)
     }
 
     #[getter]
@@ -275,16 +287,26 @@ impl Pieces {
         progress: &Bound<'py, PyAny>,
     ) -> PyResult<Learned<'py>> {
         let alphabet = core::bpe::extend::Entries::new(&model.0, taken);
-        learn(py, &self.0, merges, &alphabet, tie_rule, None, Told::new(progress, None))
+        let options = options(tie_rule, None, &[])?;
+        learn(py, &self.0, merges, &alphabet, &options, None, Told::new(progress, None))
     }
 
     /// The alphabet, sorted.
-    fn characters<'py>(&self, py: Python<'py>, end_of_word: &str) -> Vec<Bound<'py, PyBytes>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
+    #[pyo3(signature = (end_of_word, limit=None, initial=vec![]))]
+    fn characters<'py>(
+        &self,
+        py: Python<'py>,
+        end_of_word: &str,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
+    ) -> Vec<Bound<'py, PyBytes>> {
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
-    #[pyo3(signature = (merges, end_of_word, tie_rule, progress, start=None, keep=None))]
+    #[pyo3(signature = (
+        merges, end_of_word, tie_rule, progress, max_token_bytes=None, limit=None, initial=vec![], start=None, keep=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn learn_bpe_of_characters<'py>(
         &self,
@@ -293,12 +315,21 @@ impl Pieces {
         end_of_word: &str,
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
         start: Option<Learned<'py>>,
         keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
-        learn(py, &self.0, merges, &alphabet, tie_rule, start, Told::new(progress, keep))
+        let options = options(tie_rule, max_token_bytes, &initial)?;
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
+        learn(py, &self.0, merges, &alphabet, &options, start, Told::new(progress, keep))
     }
+}
+
+fn options<'o>(tie_rule: &str, max_token_bytes: Option<usize>, initial: &'o [Vec<u8>]) -> PyResult<Options<'o>> {
+    let most_bytes = max_token_bytes.unwrap_or(usize::MAX);
+    Ok(Options { tie_rule: TieRule::new(tie_rule).checked()?, most_bytes, initial })
 }
 
 #[pyfunction]
@@ -322,11 +353,17 @@ impl Told {
         Self { progress: (!progress.is_none()).then(|| progress.clone().unbind()), keep }
     }
 
-    fn tell(&self, learned: &core::bpe::learn::Learned, call: Call<'_>, stop: Stop<'_>) -> core::Result<()> {
+    fn tell(
+        &self,
+        done: usize,
+        so_far: &dyn Fn() -> core::bpe::learn::Learned,
+        call: Call<'_>,
+        stop: Stop<'_>,
+    ) -> core::Result<()> {
         let (mut is_due, mut told) = (false, Ok(()));
         if let Some(progress) = &self.progress {
             told = call(&mut |py| {
-                is_due = progress.call1(py, (learned.merges.len(),))?.is_truthy(py)?;
+                is_due = progress.call1(py, (done,))?.is_truthy(py)?;
                 Ok(())
             });
         }
@@ -335,7 +372,8 @@ impl Told {
         }
         match &self.keep {
             Some(keep) if is_due || told.is_err() => {
-                told.and(call(&mut |py| keep.call1(py, to_arrays(py, learned)?).map(drop)))
+                let learned = so_far();
+                told.and(call(&mut |py| keep.call1(py, to_arrays(py, &learned)?).map(drop)))
             }
             _ => told,
         }
@@ -347,14 +385,14 @@ fn learn<'py>(
     pieces: &core::pieces::Pieces,
     merges: usize,
     alphabet: &(impl Alphabet + Sync),
-    tie_rule: &str,
+    options: &Options<'_>,
     start: Option<Learned<'py>>,
     told: Told,
 ) -> PyResult<Learned<'py>> {
-    let tie_rule = TieRule::new(tie_rule).checked()?;
     let start = start.map_or_else(|| Ok(core::bpe::learn::Learned::default()), from_arrays)?;
     let learned = calling(py, |call, stop| {
-        pieces.learn_bpe(merges, alphabet, tie_rule, start, &mut |learned| told.tell(learned, call, stop))
+        let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+        pieces.learn_bpe(merges, alphabet, options, &start, &mut tell)
     })?;
     to_arrays(py, &learned)
 }

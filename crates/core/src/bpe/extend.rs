@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::learn::Alphabet;
+use super::alphabet::Alphabet;
 use super::Bpe;
 use crate::vocab::Token;
 
