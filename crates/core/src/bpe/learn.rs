@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use super::alphabet::{Alphabet, HOLE};
+use super::rules::{Rule, Rules};
+use super::{merge, SHORT};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::lost::Lost;
@@ -62,23 +64,106 @@ pub struct Learned {
     pub tokens: Vec<u64>,
 }
 
-/// Told now and then how many merges there are; says whether to go on.
-pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+/// Told now and then how many merges there are, and how to get them; says whether to go on.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, &dyn Fn() -> Learned) -> Result<()>;
 
-/// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
+/// An alphabet and merges of it: each piece starts as what these make of it, and each merge is a symbol, too.
 ///
-/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left.
+/// That is where learning stands when it has made these merges: pieces as merged by them all, in the order of the text.
+/// (Symbols are then fewer and stand closer, but in the same order, which is all that a tie rule asks for.)
+struct Merged<'a, A> {
+    alphabet: &'a A,
+    symbols: Vec<Arc<[u8]>>,
+    rules: Rules,
+}
+
+impl<'a, A: Alphabet> Merged<'a, A> {
+    /// With merges as `Learned` has them, and what they are by the ids of symbols.
+    fn new(alphabet: &'a A, learned: &Learned) -> Result<(Self, Vec<Made>)> {
+        let mut symbols = alphabet.symbols();
+        let late: BTreeMap<(u32, u32), u32> = alphabet.late().into_iter().map(|(id, pair)| (pair, id)).collect();
+        let mut ids: Vec<u32> = (0..(symbols.len() - late.len()) as u32).collect();
+        let mut rules = Rules::with_room(learned.merges.len());
+        let mut made = Vec::with_capacity(learned.merges.len());
+        for (rank, (&(left, right), &count)) in learned.merges.iter().zip(&learned.counts).enumerate() {
+            let (Some(&first), Some(&second)) = (ids.get(left as usize), ids.get(right as usize)) else {
+                return Err(Error::value(format!("merge {rank} ({left}, {right}): there is no such entry before it")));
+            };
+            let pair = (first, second);
+            let id = match late.get(&pair) {
+                Some(&id) => id,
+                None => {
+                    let id = symbols.len() as u32;
+                    if rules.get(first, second).is_some() {
+                        return Err(Error::value(format!("merge {rank} ({left}, {right}) is there a second time")));
+                    }
+                    rules.add(first, second, Rule { rank: rank as u32, token: id });
+                    symbols.push([&*symbols[first as usize], &*symbols[second as usize]].concat().into());
+                    id
+                }
+            };
+            ids.push(id);
+            made.push(Made { pair, id, count });
+        }
+        Ok((Self { alphabet, symbols, rules }, made))
+    }
+}
+
+impl<A: Alphabet> Alphabet for Merged<'_, A> {
+    fn symbols(&self) -> Vec<Arc<[u8]>> {
+        self.symbols.clone()
+    }
+
+    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
+        let mut first = Vec::with_capacity(piece.len());
+        self.alphabet.push_symbols(piece, &mut first);
+        match first.len() <= SHORT {
+            true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
+            false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
+        }
+    }
+
+    fn late(&self) -> BTreeMap<u32, (u32, u32)> {
+        self.alphabet.late()
+    }
+
+    fn allows(&self, left: &[u8], right: &[u8]) -> bool {
+        self.alphabet.allows(left, right)
+    }
+
+    fn marker_len(&self, token: &[u8]) -> usize {
+        self.alphabet.marker_len(token)
+    }
+}
+
+/// Learns merges from pieces and their counts, given in the order in which they were met, until there are `limit`.
+///
+/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left. `start` is what the same
+/// pieces gave before: learning goes on behind it, to what one run to `limit` gives. Only what `start` says is certain
+/// then: whether more would be depends on what was met on the way.
 pub fn learn(
     pieces: &[(&[u8], u64)],
     limit: usize,
     alphabet: &impl Alphabet,
     options: &Options<'_>,
     lost: Option<&Lost>,
+    start: &Learned,
     progress: Progress<'_>,
 ) -> Result<Learned> {
+    if !start.merges.is_empty() {
+        let (merged, made) = Merged::new(alphabet, start)?;
+        let mut learner = Learner::new(pieces, &merged, options)?;
+        learner.n_symbols = alphabet.symbols().len() as u32;
+        for Made { id, .. } in &made {
+            learner.late.remove(id);
+        }
+        (learner.made, learner.certain) = (made, start.certain);
+        learner.run(limit, progress)?;
+        return Ok(learner.learned());
+    }
     let once: Vec<(&[u8], u64)> = options.initial.iter().map(|piece| (&**piece, 1)).collect();
     let mut initial = Learner::new(&once, alphabet, options)?;
-    initial.run(usize::MAX, &mut |_| Ok(()))?;
+    initial.run(usize::MAX, &mut |_, _| Ok(()))?;
     let mut learner = Learner::new(pieces, alphabet, options)?;
     for pair in initial.pairs_joined() {
         learner.join(pair)?;
@@ -271,10 +356,10 @@ impl<'l> Learner<'l> {
             visited += 64 + self.join(pair)?;
             if visited >= PROGRESS_EVERY {
                 visited = 0;
-                progress(self.made.len())?;
+                progress(self.made.len(), &|| self.learned())?;
             }
         }
-        progress(self.made.len())
+        progress(self.made.len(), &|| self.learned())
     }
 
     /// The merges that join tokens, without those that make symbols.
@@ -283,7 +368,7 @@ impl<'l> Learner<'l> {
     }
 
     /// The merges by the ids of the entries: the symbols that are entries from the start, then one a merge.
-    fn learned(self) -> Learned {
+    fn learned(&self) -> Learned {
         let first = self.n_symbols - self.alphabet.late().len() as u32;
         let mut entries: Vec<u32> = (0..self.tokens.len() as u32).collect();
         for (made, entry) in self.made.iter().zip(first..) {
