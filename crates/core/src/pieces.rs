@@ -48,7 +48,7 @@ impl Pieces {
         let ends = self.ends.iter().map(|&end| end as u64);
         let lost = self.lost.iter().flat_map(|lost| [lost.pieces, lost.count]);
         let numbers = ends.chain(self.counts.iter().copied()).chain(self.firsts.iter().copied()).chain(lost);
-        numbers.fold(checksum(&self.data), |sum, number| mix(sum, number))
+        numbers.fold(checksum(&self.data), mix)
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
