@@ -21,7 +21,16 @@ import pytest
 from texts import BYTES, TEXTS
 
 import subword
-from subword import CountTable, FormatError, SubwordError, SubwordValueError, SubwordWarning, _core, counts, patterns
+from subword import (
+    CountTable,
+    FormatError,
+    SubwordError,
+    SubwordValueError,
+    SubwordWarning,
+    _core,
+    counts_file,
+    patterns,
+)
 from subword.bpe import reference
 from subword.counts import Splitting
 
@@ -301,7 +310,7 @@ def test_polars_makes_a_table(tmp_path: Path) -> None:
 
 
 def test_rows_in_any_order_and_more_than_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts._AnyFile, "BATCH", 7)
+    monkeypatch.setattr(counts_file._AnyFile, "BATCH", 7)
     rng = random.Random(4)
     for _ in range(20):
         rows = [(bytes(rng.choices(b"ab\x00\xff", k=rng.randint(1, 9))), rng.randint(1, 9)) for _ in range(40)]

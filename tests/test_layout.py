@@ -25,6 +25,7 @@ LEVELS: list[set[str]] = [
     {"engine", "encoding", "corpus"},
     {"tokenizer"},
     {"counts"},
+    {"counts_file"},
     {"counting"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
@@ -39,6 +40,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 # The exception: doors to rooms further up, opened inside a function.
 DOORS: dict[str, set[str]] = {
     "tokenizer": {"formats"},
+    "counts": {"counts_file"},
     "encoding": {"report"},
 }
 

@@ -136,7 +136,7 @@ def _drained(counter: _core.PieceCounter, blocks: Blocks, source: str) -> list[R
     """What the counter held, as runs."""
     handles: dict[int, list[Any]] = {}
     counter.drain(lambda run, block: handles.setdefault(run, []).append(blocks.add(block)))
-    return [run_of(blocks, run, source) for run in handles.values()]
+    return [run_of(blocks, run, (source,)) for run in handles.values()]
 
 
 def _texts_in(items: Iterator[Any], field: str) -> Iterator[Text]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import counting, counts
+from .. import counting, counts, counts_file
 from ..arguments import byte_count, thread_count
 from ..corpus import find_files, size_on_disk
 from . import common
@@ -57,7 +57,7 @@ def count_pieces(
     if not out.name.lower().endswith(".parquet"):
         raise common.UsageError(f"--out {out}: a table of counts is a .parquet file; the name must say so")
     common.check_out(out, force)
-    counts.pyarrow("write")
+    counts_file.pyarrow("write")
     splitting = counts.Splitting(pattern_of(pattern, regex), digits, normalization, tuple(special or ()))
     limit = None if memory is None else byte_count("--memory", memory)
     found = find_files(files)
