@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import FormatError
 from .cutting import BLOCK, cut, may_span_a_cut
-from .files import COLUMNAR, DECOMPRESSORS, STDIN, OnBytes, name_of, read_blocks
+from .files import COLUMNAR, DECOMPRESSORS, STDIN, OnBytes, Span, name_of, read_blocks
 from .tables import SEPARATORS, read_columnar, read_csv
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -60,7 +60,7 @@ def read_texts(
 
 
 def read_documents(
-    files: Iterable[Path],
+    files: Iterable[Path | Span],
     field: str = "text",
     on_bytes: OnBytes | None = None,
     *,
@@ -68,42 +68,50 @@ def read_documents(
     whole: bool = False,
     stdin: str = "text",
     block: int = BLOCK,
+    most: int | None = None,
 ) -> Iterator[Document]:
-    """As `read_texts`, but a document at a time, each with its place and its parts."""
+    """As `read_texts`, but a document at a time, each with its place and its parts. (In a part of a file, places count
+    from where it starts.) `most`: bytes beyond which a part is an error; rows are not looked at."""
     whole = whole or may_span_a_cut(uncuttable)
-    for path in files:
-        rows = _rows(path, field, on_bytes, stdin)
+    for file in files:
+        span = file if isinstance(file, Span) else Span(file)
+        path = span.path
+        rows = _rows(span, field, on_bytes, stdin)
         if rows is None:
-            yield Document(path, None, cut(read_blocks(path, on_bytes), block, whole))
+            yield Document(path, None, cut(read_blocks(span, on_bytes), block, whole, most, name_of(path)))
         else:
             for line, text in rows:
                 yield Document(path, line, iter((text,)))
 
 
-def _rows(path: Path, field: str, on_bytes: OnBytes | None, stdin: str) -> Iterator[tuple[int, bytes]] | None:
+def kind_of(path: Path) -> str:
+    """The ending of a file's name that says what its content is, once it is decompressed."""
+    return (path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path).suffix.lower()
+
+
+def _rows(span: Span, field: str, on_bytes: OnBytes | None, stdin: str) -> Iterator[tuple[int, bytes]] | None:
     """The texts of a file of many, with their lines; None for a file that is one text."""
-    suffix = path.suffix.lower()
-    if path != STDIN and suffix in COLUMNAR:
-        return read_columnar(path, field, on_bytes)
-    kind = (path.with_suffix("") if suffix in DECOMPRESSORS else path).suffix.lower()
-    if path == STDIN:
-        kind = f".{stdin}"
+    path = span.path
+    if path != STDIN and path.suffix.lower() in COLUMNAR:
+        return read_columnar(span, field, on_bytes)
+    kind = f".{stdin}" if path == STDIN else kind_of(path)
     if kind in JSON_LINES:
-        return _read_json_lines(path, read_blocks(path, on_bytes), field)
+        return _read_json_lines(span, read_blocks(span, on_bytes), field)
     if kind in SEPARATORS:
-        return read_csv(path, _lines(read_blocks(path, on_bytes)), field, SEPARATORS[kind])
+        return read_csv(path, _lines(read_blocks(span, on_bytes)), field, SEPARATORS[kind])
     return None
 
 
-def _read_json_lines(path: Path, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
+def _read_json_lines(span: Span, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(_lines(blocks), 1):
-        if number == 1:
+        if number == 1 and span.start == 0:
             line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is not JSON, and not in the text
         if line.strip():
             try:
                 yield number, _text_of(line, field)
             except _LineError as error:
-                raise FormatError(f"{name_of(path)}, line {number}: {error}") from error
+                before = sum(block.count(b"\n") for block in read_blocks(Span(span.path, 0, span.start)))
+                raise FormatError(f"{name_of(span.path)}, line {before + number}: {error}") from error
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
