@@ -114,12 +114,39 @@ def test_a_tiny_budget_gives_the_same_table(tmp_path: Path) -> None:
 
 def test_a_long_text_keeps_to_the_budget(tmp_path: Path) -> None:
     text = " ".join(random_words(2, 2_000_000)).replace("a", "é\n").replace("bc", "\ud83d\ude00")
-    for options in ({}, {"special_tokens": ["\nab"]}, {"pattern": "none"}):
-        expected = bytes_of(subword.count_pieces([text], **options), tmp_path / "t.parquet")
-        for one in (text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()):
-            table = subword.count_pieces([one], memory="1MB", **options)  # type: ignore[arg-type]
-            assert (len(table.runs) > 10) == (not options)  # the others must not be cut
-            assert bytes_of(table, tmp_path / "t.parquet") == expected
+    expected = bytes_of(subword.count_pieces([text]), tmp_path / "t.parquet")
+    for one in (text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()):
+        table = subword.count_pieces([one], memory="1MB")
+        assert len(table.runs) > 10
+        assert bytes_of(table, tmp_path / "t.parquet") == expected
+
+
+@pytest.mark.parametrize("options", [
+    {"special_tokens": ["\nab"]}, {"pattern": "none"}, {"normalization": "NFC"}, {"pattern": subword.SplitRegex("a|.")},
+])  # fmt: skip
+def test_a_text_that_must_not_be_cut_and_has_no_room_is_an_error(options: dict[str, Any], tmp_path: Path) -> None:
+    text = "\n".join(random_words(2, 2_000_000)).encode()
+    (tmp_path / "t.txt").write_bytes(text)
+    said = r"more than 125,000 bytes in which no place is known where a text may be cut"
+    with pytest.raises(SubwordValueError, match=f"^text 1: {said}"):
+        subword.count_pieces([b"short", text], memory="1MB", **options)
+    with pytest.raises(SubwordValueError, match=rf"t\.txt: {said}"):
+        subword.count_pieces(files=[tmp_path / "t.txt"], memory="1MB", **options)
+    table = subword.count_pieces([text], memory="20MB", **options)
+    assert bytes_of(table, tmp_path / "t.parquet") == bytes_of(
+        subword.count_pieces([text], **options), tmp_path / "u.parquet"
+    )
+
+
+def test_a_text_without_line_breaks_that_has_no_room_is_an_error(tmp_path: Path) -> None:
+    text = " ".join(random_words(2, 2_000_000)).encode()
+    (tmp_path / "t.txt").write_bytes(text)
+    (tmp_path / "t.csv").write_bytes(b"text\n" + text)
+    for how in ({"texts": [text]}, {"files": [tmp_path / "t.txt"]}, {"files": [tmp_path / "t.csv"]}):
+        with pytest.raises(SubwordValueError, match="too much for this memory="):
+            subword.count_pieces(**how, memory="1MB")  # type: ignore[arg-type]
+    with pytest.raises(SubwordValueError, match="too much for this memory="):
+        subword.train(files=[tmp_path / "t.txt"], memory="1MB", vocab_size=300)
 
 
 def test_a_file_is_counted_as_its_text(tmp_path: Path) -> None:
@@ -131,13 +158,22 @@ def test_a_file_is_counted_as_its_text(tmp_path: Path) -> None:
     assert list(from_file.sources) == [""]
 
 
-def test_the_hash_is_that_of_the_text(tmp_path: Path) -> None:
+def test_the_hash_is_that_of_the_texts(tmp_path: Path) -> None:
     import hashlib
 
-    table = subword.count_pieces(["one ", b"two", bytearray(b" three"), "\ud800"], source="s")
-    (part,) = table.sources["s"]
-    text = "one two three\ufffd".encode()
-    assert (part.bytes, part.sha256) == (len(text), hashlib.sha256(text).hexdigest())
+    def hash_of(*texts: bytes) -> str:
+        return f"{sum(int(hashlib.sha256(text).hexdigest(), 16) for text in texts) % 2**256:064x}"
+
+    texts = [b"one ", b"two", b" three", "\ufffd".encode(), b""]
+    for items in (["one ", b"two", bytearray(b" three"), "\ud800", ""], [memoryview(text) for text in texts[::-1]]):
+        (part,) = subword.count_pieces(items, source="s").sources["s"]
+        assert (part.bytes, part.sha256) == (len(b"".join(texts)), hash_of(*texts))
+    (tmp_path / "t.txt").write_bytes(b"line\n" * 400_000)
+    (part,) = subword.count_pieces(files=[tmp_path / "t.txt"], memory="2MB").sources[""]
+    assert part.sha256 == hashlib.sha256(b"line\n" * 400_000).hexdigest() == hash_of(b"line\n" * 400_000)
+    for bad in ([5], [None], ["a", object()]):
+        with pytest.raises(SubwordValueError, match="must be str or bytes"):
+            subword.count_pieces(bad)  # type: ignore[arg-type]
 
 
 def test_rows_of_a_data_set_are_texts_in_a_field() -> None:

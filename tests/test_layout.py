@@ -41,6 +41,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 DOORS: dict[str, set[str]] = {
     "tokenizer": {"formats"},
     "counts": {"counts_file"},
+    "counting": {"cluster"},
     "encoding": {"report"},
 }
 

@@ -146,7 +146,7 @@ class Part:
     bytes: int | None = None
     """Bytes of text; None if whoever made the table did not say."""
     sha256: str | None = None
-    """Of all the text, one document behind the other."""
+    """The SHA-256 of each text, added up modulo 2^256: of one text, its SHA-256."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Part:

@@ -29,6 +29,17 @@ from .worker import table_of
 ATTEMPTS = 3
 """How often a shard is counted before it is given up, when the processes that count it die."""
 
+PATIENCE = 5
+"""Seconds that a process has for its end, once it cannot be heard any more."""
+
+CODE = """
+import sys
+sys.path[:] = {path}
+from subword.cluster.worker import main
+main({connection}, {folder})
+"""
+"""What a process runs: its modules are found where ours are, whatever folder it starts in."""
+
 
 def count_files(
     files: Sequence[Path],
@@ -130,11 +141,8 @@ class _Workers:
 
     def _start(self) -> Connection:
         ours, theirs = Pipe()
-        # Its modules are found where ours are, whatever folder it starts in.
-        code = (
-            f"import sys; sys.path[:] = {[os.path.abspath(path) for path in sys.path]!r}; "
-            f"from subword.cluster.worker import main; main({theirs.fileno()}, {self._folder!r})"
-        )
+        path = [os.path.abspath(folder) for folder in sys.path]
+        code = CODE.format(path=path, connection=theirs.fileno(), folder=repr(self._folder))
         with theirs, open(self._problems, "ab") as problems:
             process = subprocess.Popen(
                 [sys.executable, "-c", code],
@@ -159,8 +167,8 @@ class _Workers:
         process = self._running.pop(connection)
         connection.close()
         try:
-            code = process.wait(5)
-        except subprocess.TimeoutExpired:  # it cannot be heard any more
+            code = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
         if code < 0:
