@@ -14,7 +14,8 @@ A Parquet file with a row for each piece of each source:
 The key `subword.counts` of its metadata holds a JSON object, `CountTable.metadata`: the version of this layout, how
 text became pieces (`pattern`, `digits`, `normalization`, `special_tokens`), and the stages that this means here with
 their fingerprint. `save` adds the sources, with their sizes and hashes (the SHA-256 of each text, added up modulo
-2^256), and `"sorted": true` for rows in the order of (`piece`, `source`). A file without the key is read when `CountTable.load` is told the same.
+2^256), and `"sorted": true` for rows in the order of (`piece`, `source`). A file without the key is read when
+`CountTable.load` is told the same.
 
 So any engine that can group and sum can make such a table; rows of one piece and source are added up when it is read.
 """
