@@ -61,10 +61,11 @@ for path in ("c.jsonl", "absent.txt"):
         subword.count_pieces(files=[f"{folder}/{path}"], ray=True)
     except subword.SubwordError as error:
         errors.append([type(error).__name__, str(error)])
-try:
-    subword.count_pieces(files=files, ray="ray://elsewhere:1")
-except subword.SubwordError as error:
-    errors.append([type(error).__name__, str(error)])
+for options in ({"ray": "ray://elsewhere:1"}, {"ray": True, "threads": 3}):
+    try:
+        subword.count_pieces(files=files, **options)
+    except subword.SubwordError as error:
+        errors.append([type(error).__name__, str(error)])
 ray.shutdown()
 print(json.dumps({"killed": len(killed), "told": told, "runs": len(table.runs), "errors": errors}))
 '''
@@ -95,10 +96,11 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     assert found["killed"] == 1 and found["runs"] > 10
     assert found["told"] == sorted(found["told"]) and found["told"][-1] == expected.text_bytes
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
-    line, absent, elsewhere = found["errors"]
+    line, absent, elsewhere, threads = found["errors"]
     assert line[0] == "FormatError" and "c.jsonl, line 2: a JSON array" in line[1]
     assert absent[0] == "SubwordOSError" and "absent.txt" in absent[1]
     assert elsewhere[0] == "SubwordValueError" and "connected to a cluster of Ray's already" in elsewhere[1]
+    assert threads == ["SubwordValueError", "no machine of the cluster has 3 processors: the most is 2"]
 
 
 def test_without_ray_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,9 @@ def count_files(
     except ImportError:
         raise SubwordValueError('counting on a cluster takes Ray: pip install "subword[ray]"') from None
     with _connected(ray, address):
+        most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
+        if 0 < most < job.threads:  # a task would wait for ever
+            raise SubwordValueError(f"no machine of the cluster has {job.threads} processors: the most is {most}")
         places = max(int(ray.cluster_resources().get("CPU", 1)) // job.threads, 1)
         shards = shards_of(files, job.splitting, job.hashed, places)
         tables = Tables(Blocks(None if job.memory is None else job.memory // 8, temp), shards)

@@ -154,14 +154,17 @@ def _remove_folders_of_the_dead(parent: str) -> None:
 
 def _lock(folder: str, wait: bool = True) -> int | None:
     """The open folder, locked until it is closed or the process ends; None if it is gone, or has no lock."""
-    file = os.open(folder, os.O_RDONLY)
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # taken for one that is left over, before it had its lock
+        return None
     try:
         if fcntl is None:
             return file
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         if os.path.samestat(os.stat(folder), os.fstat(file)):
             return file
-    except FileNotFoundError:  # taken for one that is left over, before it had its lock
+    except FileNotFoundError:  # the same, a moment later
         pass
     except OSError:
         if wait:  # a file system without locks: there nothing is ever removed
