@@ -37,6 +37,7 @@ from libraries import COUNTERS, ENCODERS, LIBRARIES, PACKAGES, TRAINERS
 
 HERE = Path(__file__).parent
 TIMEOUT = 900.0  # seconds for one worker
+LARGE_TIMEOUT = 3600.0  # the same, where files are large
 SLOW = 8.0  # a library that takes so many times as long as the fastest is measured in one round only
 MEASURES = ("import", "load", "cold", "loaded", "warm", "slope", "peak_mb")
 QUICK_LIBRARIES = ["subword", "gigatoken", "quicktok", "splintr", "tiktoken"]
@@ -278,10 +279,11 @@ def run_worker(job: Job, cache: str) -> Result:
         "PYTHONDONTWRITEBYTECODE": "",
     }
     command = [sys.executable, str(HERE / "worker.py"), json.dumps(job)]
+    timeout = LARGE_TIMEOUT if job["task"] == "large" else TIMEOUT
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return {"fails": f"takes over {TIMEOUT:.0f} s"}
+        return {"fails": f"takes over {timeout:.0f} s"}
     if done.returncode:
         return {"fails": reason(done.stderr, done.returncode)}
     result: Result = json.loads(done.stdout.splitlines()[-1])

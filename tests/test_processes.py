@@ -63,6 +63,12 @@ def a_text(seed: int, size: int) -> bytes:
     return text
 
 
+def random_words(seed: int, size: int) -> bytes:
+    """Words that hardly ever repeat, a line each."""
+    letters = bytes(10 if byte < 28 else 97 + byte % 26 for byte in range(256))
+    return random.Random(seed).randbytes(size).translate(letters)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files of every kind, large ones among them."""
@@ -206,9 +212,7 @@ def test_any_number_of_processes_finds_the_same(
 
 
 def test_memory_is_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(6)
-    words = ["".join(rng.choices("abcdefgh", k=9)) for _ in range(300_000)]
-    (tmp_path / "t.txt").write_text("\n".join(words))
+    (tmp_path / "t.txt").write_bytes(random_words(6, 4_000_000))
     monkeypatch.setattr(shards, "SHARD_BYTES", 1_000_000)
     (tmp_path / "temp").mkdir()
     expected = bytes_of(subword.count_pieces(files=[tmp_path / "t.txt"]), tmp_path / "t.parquet")
@@ -411,9 +415,7 @@ def text(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     work, temp = tmp_path / "work", tmp_path / "temp"
     work.mkdir()
     temp.mkdir()
-    rng = random.Random(8)
-    words = ["".join(rng.choices("abcdefghij", k=rng.choice((3, 7, 9, 12, 20)))) for _ in range(800_000)]
-    (work / "text.txt").write_text("\n".join(words))
+    (work / "text.txt").write_bytes(random_words(8, 6_000_000))
     yield work, temp
     assert wait_for(lambda: not workers_of(temp))
 
@@ -435,7 +437,8 @@ def test_killed_at_any_moment(text: tuple[Path, Path]) -> None:
     for _ in range(5):
         (work / "out.parquet").unlink(missing_ok=True)
         process = command(work, *args, size=1 << 20)
-        time.sleep(rng.uniform(0.1, 1) * seconds)
+        wait_for(lambda: process.poll() is not None or [*temp.iterdir()])  # noqa: B023
+        time.sleep(rng.choice((0, rng.random())) * seconds)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
         killed += process.returncode == -signal.SIGKILL

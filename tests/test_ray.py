@@ -76,7 +76,8 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
     pytest.importorskip("pyarrow")
     rng = random.Random(1)
-    words = ["".join(rng.choices("abcdefgh", k=rng.choice((3, 5, 8, 20)))) for _ in range(600_000)]
+    letters = bytes(32 if byte < 28 else 97 + byte % 26 for byte in range(256))
+    words = rng.randbytes(6_000_000).translate(letters).decode().split(" ")
     (tmp_path / "a.txt").write_text("\n".join(words))
     rows = [{"text": " ".join(words[at : at + 9])} for at in range(0, 200_000, 9)]
     (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, rows)))
