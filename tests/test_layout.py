@@ -26,7 +26,7 @@ LEVELS: list[set[str]] = [
     {"tokenizer"},
     {"counts"},
     {"counts_file"},
-    {"counting"},
+    {"counting", "wanted"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
     {"compat"},

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use super::alphabet::{Alphabet, HOLE};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::lost::Lost;
@@ -38,6 +39,16 @@ impl TieRule {
     }
 }
 
+/// What is asked of the merges, but for their number.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'o> {
+    pub tie_rule: TieRule,
+    /// How many bytes a token may have, the end-of-word marker aside.
+    pub most_bytes: usize,
+    /// Pieces that become one token each, by merges that are learned from them alone, before all others.
+    pub initial: &'o [Vec<u8>],
+}
+
 /// The merges found, in their order, and how often each pair was counted when it was merged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Learned {
@@ -50,82 +61,6 @@ pub struct Learned {
 /// Told now and then how many merges there are; says whether to go on.
 pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
-/// What pieces are made of before the first merge.
-pub trait Alphabet {
-    /// The spelling of each symbol; its place is its id.
-    fn symbols(&self) -> Vec<Arc<[u8]>>;
-
-    /// Appends the symbols of a piece, at most one a byte; none for a piece to be left out.
-    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>);
-
-    /// Whether it is that of all bytes, whatever the pieces are.
-    fn is_bytes(&self) -> bool {
-        false
-    }
-}
-
-/// The bytes: `byte_ids[b]` for the byte `b`.
-impl Alphabet for [u32; 256] {
-    fn symbols(&self) -> Vec<Arc<[u8]>> {
-        let mut symbols: Vec<Arc<[u8]>> = vec![Arc::from([]); 256];
-        for byte in 0..=255u8 {
-            symbols[self[byte as usize] as usize] = Arc::from([byte]);
-        }
-        symbols
-    }
-
-    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
-        out.extend(piece.iter().map(|&byte| self[byte as usize]));
-    }
-
-    fn is_bytes(&self) -> bool {
-        true
-    }
-}
-
-/// The characters of some pieces, by code point; the last of a piece with the end-of-word marker behind it. Pieces that
-/// are not well-formed are left out.
-pub struct Characters {
-    ids: BTreeMap<Vec<u8>, u32>,
-    end_of_word: Vec<u8>,
-}
-
-impl Characters {
-    pub fn new<'p>(pieces: impl Iterator<Item = &'p [u8]>, end_of_word: Vec<u8>) -> Self {
-        let mut ids = BTreeMap::new();
-        for piece in pieces {
-            spell(piece, &end_of_word, |symbol| {
-                if !ids.contains_key(symbol) {
-                    ids.insert(symbol.to_vec(), 0);
-                }
-            });
-        }
-        ids.values_mut().zip(0..).for_each(|(id, number)| *id = number);
-        Self { ids, end_of_word }
-    }
-}
-
-impl Alphabet for Characters {
-    fn symbols(&self) -> Vec<Arc<[u8]>> {
-        self.ids.keys().map(|symbol| Arc::from(&**symbol)).collect()
-    }
-
-    fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
-        spell(piece, &self.end_of_word, |symbol| out.extend(self.ids.get(symbol)));
-    }
-}
-
-/// Tells `take` the spelling of each symbol of a piece.
-fn spell(piece: &[u8], end_of_word: &[u8], mut take: impl FnMut(&[u8])) {
-    let Ok(text) = std::str::from_utf8(piece) else { return };
-    for (at, c) in text.char_indices() {
-        match &piece[at..] {
-            last if last.len() == c.len_utf8() => take(&[last, end_of_word].concat()),
-            rest => take(&rest[..c.len_utf8()]),
-        }
-    }
-}
-
 /// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
 ///
 /// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left.
@@ -133,11 +68,22 @@ pub fn learn(
     pieces: &[(&[u8], u64)],
     limit: usize,
     alphabet: &impl Alphabet,
-    tie_rule: TieRule,
+    options: &Options<'_>,
     lost: Option<&Lost>,
     progress: Progress<'_>,
 ) -> Result<Learned> {
-    Learner::new(pieces, alphabet, tie_rule, lost.map(Rivals::new))?.run(limit, progress)
+    let once: Vec<(&[u8], u64)> = options.initial.iter().map(|piece| (&**piece, 1)).collect();
+    let mut initial = Learner::new(&once, alphabet, options)?;
+    initial.run(usize::MAX, &mut |_| Ok(()))?;
+    let mut learner = Learner::new(pieces, alphabet, options)?;
+    for pair in initial.pairs_joined() {
+        learner.join(pair)?;
+        learner.pairs.entry(pair_key(pair)).or_default(); // it is no rival any more
+    }
+    learner.certain = if lost.is_some() { learner.made.len() } else { 0 };
+    learner.rivals = lost.map(Rivals::new);
+    learner.run(limit, progress)?;
+    Ok(learner.learned())
 }
 
 /// How many bytes learning takes at most, about, from so many distinct pieces, which have so many bytes together.
@@ -170,7 +116,7 @@ impl<'l> Rivals<'l> {
 }
 
 /// Stands between pieces.
-const BORDER: u32 = u32::MAX;
+const BORDER: u32 = HOLE;
 /// Stands where a token of several symbols was swallowed.
 const GONE: u32 = u32::MAX - 1;
 
@@ -178,7 +124,14 @@ const GONE: u32 = u32::MAX - 1;
 const PROGRESS_EVERY: usize = 1 << 18;
 
 struct Learner<'l> {
-    tie_rule: TieRule,
+    alphabet: &'l dyn Alphabet,
+    options: &'l Options<'l>,
+    /// The merges, in their order.
+    made: Vec<Made>,
+    certain: usize,
+    /// The symbols that have no entry yet, and what they are made of.
+    late: BTreeMap<u32, (u32, u32)>,
+    n_symbols: u32,
     /// At the first and at the last place of each token its id; other places of a token mean nothing.
     symbols: Vec<u32>,
     /// Which piece a place belongs to, and how often that piece was counted.
@@ -190,6 +143,13 @@ struct Learner<'l> {
     pairs: IntMap<u64, Pair>,
     queue: BinaryHeap<Candidate>,
     rivals: Option<Rivals<'l>>,
+}
+
+/// A merge: what it joins, its id, and how often the pair was counted.
+struct Made {
+    pair: (u32, u32),
+    id: u32,
+    count: u64,
 }
 
 #[derive(Default)]
@@ -230,12 +190,7 @@ fn pair_key((left, right): (u32, u32)) -> u64 {
 }
 
 impl<'l> Learner<'l> {
-    fn new(
-        pieces: &[(&[u8], u64)],
-        alphabet: &impl Alphabet,
-        tie_rule: TieRule,
-        rivals: Option<Rivals<'l>>,
-    ) -> Result<Self> {
+    fn new(pieces: &[(&[u8], u64)], alphabet: &'l impl Alphabet, options: &'l Options<'l>) -> Result<Self> {
         let places: usize = pieces.iter().map(|(piece, _)| piece.len() + 1).sum::<usize>() + 1;
         if places >= GONE as usize {
             return Err(Error::value(format!(
@@ -258,7 +213,12 @@ impl<'l> Learner<'l> {
         }
         let tokens = alphabet.symbols();
         let mut learner = Self {
-            tie_rule,
+            alphabet,
+            options,
+            made: Vec::new(),
+            certain: 0,
+            late: alphabet.late(),
+            n_symbols: tokens.len() as u32,
             symbols,
             piece_of,
             weights: pieces.iter().map(|&(_, count)| count).collect(),
@@ -266,7 +226,7 @@ impl<'l> Learner<'l> {
             tokens,
             pairs: IntMap::default(),
             queue: BinaryHeap::new(),
-            rivals,
+            rivals: None,
         };
         for place in 1..learner.symbols.len() - 1 {
             let pair = (learner.symbols[place], learner.symbols[place + 1]);
@@ -274,36 +234,84 @@ impl<'l> Learner<'l> {
                 learner.saw(pair, place);
             }
         }
-        let found: Vec<u64> = learner.pairs.keys().copied().collect();
-        for key in found {
-            learner.enqueue(((key >> 32) as u32, key as u32));
-        }
-        for id in 0..learner.tokens.len() as u32 {
-            learner.expect(id);
-        }
         Ok(learner)
     }
 
-    fn run(mut self, limit: usize, progress: Progress<'_>) -> Result<Learned> {
-        let mut learned = Learned::default();
+    /// Goes on until there are `limit` merges, or no pair is left.
+    fn run(&mut self, limit: usize, progress: Progress<'_>) -> Result<()> {
+        self.queue.clear();
+        let found: Vec<u64> = self.pairs.keys().copied().collect();
+        for key in found {
+            self.enqueue(((key >> 32) as u32, key as u32));
+        }
+        for id in 0..self.tokens.len() as u32 {
+            self.expect(id);
+        }
         let mut visited = 0;
-        while learned.merges.len() < limit {
+        while self.made.len() < limit {
             let Some((pair, count)) = self.most_frequent() else { break };
+            if self.symbols_needed(pair.0).len() >= limit - self.made.len() {
+                continue; // there is no room for all that it needs, nor will there ever be
+            }
             if self.is_certain(pair, count) {
-                learned.certain += 1;
+                self.certain += 1;
             } else {
                 self.rivals = None;
             }
-            visited += 64 + self.merge(pair)?;
-            learned.merges.push(pair);
-            learned.counts.push(count);
+            visited += 64 + self.join(pair)?;
             if visited >= PROGRESS_EVERY {
                 visited = 0;
-                progress(learned.merges.len())?;
+                progress(self.made.len())?;
             }
         }
-        progress(learned.merges.len())?;
-        Ok(learned)
+        progress(self.made.len())
+    }
+
+    /// The merges that join tokens, without those that make symbols.
+    fn pairs_joined(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.made.iter().filter(|made| made.id >= self.n_symbols).map(|made| made.pair)
+    }
+
+    /// The merges by the ids of the entries: the symbols that are entries from the start, then one a merge.
+    fn learned(self) -> Learned {
+        let first = self.n_symbols - self.alphabet.late().len() as u32;
+        let mut entries: Vec<u32> = (0..self.tokens.len() as u32).collect();
+        for (made, entry) in self.made.iter().zip(first..) {
+            entries[made.id as usize] = entry;
+        }
+        let entry = |id: u32| entries[id as usize];
+        Learned {
+            merges: self.made.iter().map(|Made { pair, .. }| (entry(pair.0), entry(pair.1))).collect(),
+            counts: self.made.iter().map(|made| made.count).collect(),
+            certain: self.certain,
+        }
+    }
+
+    /// The symbols without an entry that `left` is, or is made of, the longest first.
+    fn symbols_needed(&self, left: u32) -> Vec<u32> {
+        let next = |id: &u32| self.late.get(id).map(|pair| pair.0).filter(|left| self.late.contains_key(left));
+        std::iter::successors(Some(left).filter(|left| self.late.contains_key(left)), next).collect()
+    }
+
+    /// Makes one token of `pair`, wherever it stands, and entries of the symbols it needs. Returns how many places it
+    /// looked at.
+    fn join(&mut self, pair: (u32, u32)) -> Result<usize> {
+        let count = self.pairs.get(&pair_key(pair)).map_or(0, |entry| entry.count);
+        for id in self.symbols_needed(pair.0).into_iter().rev() {
+            if let Some(pair) = self.late.remove(&id) {
+                self.made.push(Made { pair, id, count });
+            }
+        }
+        self.made.push(Made { pair, id: self.tokens.len() as u32, count });
+        self.merge(pair)
+    }
+
+    /// Whether there may be a token made of `pair`.
+    fn allows(&self, pair: (u32, u32)) -> bool {
+        let (left, right) = (&self.tokens[pair.0 as usize], &self.tokens[pair.1 as usize]);
+        let bytes = left.len() + right.len();
+        (bytes <= self.options.most_bytes || bytes - self.alphabet.marker_len(right) <= self.options.most_bytes)
+            && self.alphabet.allows(left, right)
     }
 
     /// Takes the winner out of the queue. A candidate whose count or tie key has changed goes back with the new one:
@@ -334,7 +342,7 @@ impl<'l> Learner<'l> {
             let (left, right) = rival.key.pair();
             let here = self.pairs.get(&pair_key((left, right))).map_or(0, |entry| entry.count);
             let bound = here + lost.most(&self.tokens[left as usize], &self.tokens[right as usize]);
-            let is_less = match self.tie_rule {
+            let is_less = match self.options.tie_rule {
                 TieRule::FirstSeen => bound < count,
                 _ => rival < Candidate { count, key: self.fixed_key(pair) },
             };
@@ -351,7 +359,7 @@ impl<'l> Learner<'l> {
 
     /// The tie key of a pair, under rules that do not ask for the order of the text.
     fn fixed_key(&self, pair: (u32, u32)) -> TieKey {
-        if self.tie_rule != TieRule::LargestString {
+        if self.options.tie_rule != TieRule::LargestString {
             return TieKey::SmallestIds(std::cmp::Reverse(pair));
         }
         let bytes = |id: u32| Arc::clone(&self.tokens[id as usize]);
@@ -360,20 +368,23 @@ impl<'l> Learner<'l> {
 
     /// Takes up the pairs of a new token with all others as rivals.
     fn expect(&mut self, new: u32) {
-        let Some(rivals) = &mut self.rivals else { return };
+        let Some(Rivals { lost, mut unseen, .. }) = self.rivals else { return };
         let bytes = |id: u32| &*self.tokens[id as usize];
         for pair in (0..=new).flat_map(|other| [(other, new), (new, other)]) {
-            let lost = rivals.lost.most(bytes(pair.0), bytes(pair.1));
-            if lost > rivals.unseen && !self.pairs.contains_key(&pair_key(pair)) {
-                rivals.unseen = lost;
+            let lost = lost.most(bytes(pair.0), bytes(pair.1));
+            if lost > unseen && !self.pairs.contains_key(&pair_key(pair)) && self.allows(pair) {
+                unseen = lost;
             }
+        }
+        if let Some(rivals) = &mut self.rivals {
+            rivals.unseen = unseen;
         }
     }
 
     fn candidate(&mut self, pair: (u32, u32)) -> Option<Candidate> {
         let entry = self.pairs.get(&pair_key(pair)).filter(|entry| entry.count > 0)?;
         let count = entry.count;
-        let key = match self.tie_rule {
+        let key = match self.options.tie_rule {
             TieRule::FirstSeen => TieKey::FirstSeen(std::cmp::Reverse(self.first_place(pair)?), pair),
             _ => self.fixed_key(pair),
         };
@@ -389,6 +400,9 @@ impl<'l> Learner<'l> {
     }
 
     fn enqueue(&mut self, pair: (u32, u32)) {
+        if !self.allows(pair) {
+            return;
+        }
         if let Some(candidate) = self.candidate(pair) {
             let key = self.fixed_key(pair);
             if let Some(rivals) = &mut self.rivals {
@@ -424,7 +438,7 @@ impl<'l> Learner<'l> {
 
     /// Makes one token of `pair` wherever it stands, from left to right. Returns how many places it looked at.
     fn merge(&mut self, pair: (u32, u32)) -> Result<usize> {
-        let Some(entry) = self.pairs.remove(&pair_key(pair)) else { return Ok(0) };
+        let entry = self.pairs.remove(&pair_key(pair)).unwrap_or_default();
         let (left, right) = pair;
         let new = self.tokens.len() as u32;
         self.tokens.push([&*self.tokens[left as usize], &*self.tokens[right as usize]].concat().into());
