@@ -97,10 +97,12 @@ OPTIONS: list[dict[str, Any]] = [
 # ======================== dividing ========================
 
 
-def counted_here(files: list[Path], options: dict[str, Any], number: int, hashed: bool = True) -> CountTable:
+def counted_here(
+    files: list[Path], options: dict[str, Any], number: int, hashed: bool = True, errors: str = "keep"
+) -> CountTable:
     """The table of files that are counted in shards, last one first, by this process."""
     splitting = Splitting(**options)
-    job = Job(splitting, "text", None, 1, hashed)
+    job = Job(splitting, "text", None, 1, hashed, errors)
     found = shards.shards_of(files, splitting, hashed, number)
     tables = shards.Tables(Blocks(), found)
     for at in reversed(range(len(found))):
@@ -178,6 +180,20 @@ def test_errors_name_the_place_in_the_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shards, "SHARD_BYTES", 200)
     with pytest.raises(FormatError, match="row 301: the column 'text' has no value"):
         counted_here([tmp_path / "t.parquet"], {}, 1000)
+
+
+def test_what_is_not_utf8_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SHARD_BYTES", 500)
+    (tmp_path / "t.txt").write_bytes(b"some words\r\nand others\r\n" * 100 + b"a\xffb\n" + b"words\n" * 100)
+    (tmp_path / "t.jsonl").write_bytes(b'{"text": "words"}\n' * 100 + b'{"text": "a\xff"}\n' + b'{"text": "b"}\n' * 90)
+    for name in ("t.txt", "t.jsonl"):
+        with pytest.raises(FormatError) as told:
+            subword.count_pieces(files=[tmp_path / name], errors="strict")
+        with pytest.raises(FormatError) as told_by_shards:
+            counted_here([tmp_path / name], {}, 3, errors="strict")
+        assert str(told_by_shards.value) == str(told.value) and "line" in str(told.value)
+    expected = bytes_of(subword.count_pieces(files=[tmp_path / "t.txt"], source="s", errors="replace"), tmp_path / "p")
+    assert bytes_of(counted_here([tmp_path / "t.txt"], {}, 3, errors="replace"), tmp_path / "p") == expected
 
 
 def test_a_file_that_becomes_shorter_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

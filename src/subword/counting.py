@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from . import _core, corpus
-from .arguments import byte_count, integer, list_of, path_of, string, thread_count
+from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count
 from .corpus.cutting import cut, may_span_a_cut, too_long
 from .corpus.storing import Blocks
+from .corpus.utf8 import ERRORS, handled_text
 from .counts import CountTable, Part, Splitting, run_of, source_name
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError
@@ -36,6 +38,7 @@ def count_pieces(
     normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None,
     source: str = "",
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -51,8 +54,8 @@ def count_pieces(
     + count_pieces(b)` for lists of texts.
 
     Args:
-        texts, files, pattern, digits, special_tokens, normalization, field, threads: as for `train`. These special
-            tokens, in this order, are those of the tokenizer.
+        texts, files, pattern, digits, special_tokens, normalization, field, errors, threads: as for `train`. These
+            special tokens, in this order, are those of the tokenizer.
         source: a name for this text, which `train` can give a weight.
         memory: how much memory the counts may take while counting, in bytes or as in `"2GB"`; what goes beyond it is
             kept on disk. Python and its libraries, some 100 MB a process, come on top. What must be counted in one go
@@ -85,10 +88,11 @@ def count_pieces(
             raise SubwordValueError("give processes= or ray=, not both: Ray starts as many as there is room for")
         found = files_of(texts, files, "ray")
         each = 1 if threads is None else thread_count(threads)
-        job = Job(splitting, string("field", field), limit, each)
+        choice("errors", errors, ERRORS)
+        job = Job(splitting, string("field", field), limit, each, errors=errors)
         address = None if ray is True else string("ray", ray)
         return on_ray.count_files(found, job, name, address, folder, told_in_bytes(progress))
-    return count_source(texts, files, field, splitting, name, limit, folder, threads, processes, progress)
+    return count_source(texts, files, field, errors, splitting, name, limit, folder, threads, processes, progress)
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,14 @@ class Job:
     memory: int | None
     threads: int
     hashed: bool = True
+    errors: str = "keep"
 
 
 def count_source(
     texts: Iterable[Text | Mapping[str, Any]] | None,
     files: Iterable[str | os.PathLike[str]] | None,
     field: str,
+    errors: str,
     splitting: Splitting,
     source: str,
     memory: int | None,
@@ -120,11 +126,12 @@ def count_source(
     number = thread_count(threads)
     processes = integer("processes", processes, 1)
     if processes == 1:
-        items = source_of(texts, files, string("field", field), splitting, memory)
+        items = source_of(texts, files, string("field", field), errors, splitting, memory)
         return count_texts(items, splitting, source, memory, temp, number, progress, hashed=hashed)
     from .cluster import processes as several
 
-    job = Job(splitting, string("field", field), memory, number, hashed)
+    choice("errors", errors, ERRORS)
+    job = Job(splitting, string("field", field), memory, number, hashed, errors)
     return several.count_files(
         files_of(texts, files, "processes"), job, source, processes, temp, told_in_bytes(progress)
     )
@@ -152,24 +159,32 @@ def source_of(
     texts: Iterable[Text | Mapping[str, Any]] | None,
     files: Iterable[str | os.PathLike[str]] | None,
     field: str,
+    errors: str,
     splitting: Splitting,
     memory: int | None,
 ) -> Iterator[Iterable[Text]]:
     """The texts, one way or the other, each in parts."""
+    choice("errors", errors, ERRORS)
     if (texts is None) == (files is None):
         raise SubwordValueError("give either texts or files=, one of the two")
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
         kind = type(texts).__name__
         raise SubwordValueError(f"texts must be a list of texts, not one {kind}: write [text], or files=[path]")
+    if isinstance(texts, Mapping):  # such as a dict of data sets: its keys are no corpus
+        names = ", ".join(map(repr, texts))
+        raise SubwordValueError(
+            f"texts must be a list of texts, not a {type(texts).__name__}; did you mean one of {names}?"
+        )
     _check_files(files)
     if files is not None:
-        return texts_in(corpus.find_files(list_of("files", files)), splitting, field, memory)
+        return texts_in(corpus.find_files(list_of("files", files)), splitting, field, memory, errors=errors)
     assert texts is not None
     try:
         items = iter(texts)
     except TypeError:
         raise SubwordValueError(f"texts must be a list of texts, not {type(texts).__name__}") from None
-    return ((text,) for text in _texts_in(items, field))
+    found = _texts_in(items, field)
+    return ((text,) for text in (found if errors == "keep" else _well_formed(found, errors)))
 
 
 def texts_in(
@@ -179,6 +194,7 @@ def texts_in(
     memory: int | None,
     on_bytes: Callable[[int], None] | None = None,
     stdin: str = "text",
+    errors: str = "keep",
 ) -> Iterator[Iterator[bytes]]:
     """The texts in files, each in parts, for `count_texts`. `on_bytes`: as for `corpus.read_texts`."""
     documents = corpus.read_documents(
@@ -188,6 +204,7 @@ def texts_in(
         uncuttable=splitting.special_tokens,
         whole=splitting.keeps_texts_whole,
         stdin=stdin,
+        errors=errors,
         most=None if memory is None else longest_part(memory),
     )
     return (document.parts for document in documents)
@@ -308,6 +325,21 @@ def _texts_in(items: Iterator[Any], field: str) -> Iterator[Text]:
         else:
             names = ", ".join(map(repr, item))
             raise SubwordValueError(f"text {number}: a row without the field {field!r}; it has {names or 'none'}")
+
+
+def _well_formed(texts: Iterator[Any], errors: str) -> Iterator[Any]:
+    for number, text in enumerate(texts):
+        if isinstance(text, (bytes, bytearray, memoryview)):
+            yield handled_text(bytes(text), f"text {number}", errors)
+            continue
+        if isinstance(text, str) and errors == "strict" and (alone := _SURROGATE.search(text)):
+            raise SubwordValueError(
+                f"text {number}: a surrogate, which UTF-8 does not have, at character {alone.start()}"
+            )
+        yield text
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _in_parts(parts: Iterable[Any], feed: int, whole: bool, most: int, name: str) -> Iterator[Any]:

@@ -15,7 +15,17 @@ from ..cluster import processes as several
 from ..cluster.shards import Told
 from ..corpus import find_files, size_on_disk
 from . import common
-from .train import DigitsOpt, MemoryOpt, NormalizationOpt, PatternOpt, ProcessesOpt, RegexOpt, SpecialOpt, pattern_of
+from .train import (
+    DigitsOpt,
+    ErrorsOpt,
+    MemoryOpt,
+    NormalizationOpt,
+    PatternOpt,
+    ProcessesOpt,
+    RegexOpt,
+    SpecialOpt,
+    pattern_of,
+)
 
 
 def count_pieces(
@@ -48,8 +58,10 @@ def count_pieces(
         typer.Option("--ray-address", metavar="ADDRESS", show_default=False, help="Which cluster, as for ray.init."),
     ] = None,
     field: common.FieldOpt = "text",
+    errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Count the pieces of text, to train on the counts.
@@ -75,19 +87,19 @@ def count_pieces(
     limit = None if memory is None else byte_count("--memory", memory)
     found = find_files(files)
     started = time.perf_counter()
-    with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
+    with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
         folder = str(temp or out.resolve().parent)
         source = counts.source_name(name)
         told = _telling(report, size_on_disk(found))
         number = thread_count(threads)
         if ray or address is not None:
-            job = counting.Job(splitting, field, limit, 1 if threads is None else number)
+            job = counting.Job(splitting, field, limit, 1 if threads is None else number, errors=errors)
             table = on_ray.count_files(found, job, source, address, folder, told)
         elif processes > 1:
-            job = counting.Job(splitting, field, limit, number)
+            job = counting.Job(splitting, field, limit, number, errors=errors)
             table = several.count_files(found, job, source, processes, folder, told)
         else:
-            texts = counting.texts_in(found, splitting, field, limit, tick, stdin_format)
+            texts = counting.texts_in(found, splitting, field, limit, tick, stdin_format, errors)
             table = counting.count_texts(texts, splitting, source, limit, folder, number)
         rows = table.save(out)
     part = table.sources[name][0]

@@ -154,7 +154,9 @@ def count_shard(shard: Shard, job: Job, file: BinaryIO, told: Told) -> None:
         nonlocal read
         read += count
 
-    texts = texts_in(shard.spans, job.splitting, job.field, job.memory, on_bytes if shard.counted else None)
+    texts = texts_in(
+        shard.spans, job.splitting, job.field, job.memory, on_bytes if shard.counted else None, errors=job.errors
+    )
     at = 0
 
     def add(block: bytes) -> tuple[int, int]:

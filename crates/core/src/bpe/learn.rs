@@ -56,6 +56,10 @@ pub struct Learned {
     pub counts: Vec<u64>,
     /// How many of them are proved to be what all pieces give, where pieces were left out.
     pub certain: usize,
+    /// How many bytes the pieces that were learned from have, each piece as often as it was counted.
+    pub bytes: u64,
+    /// How many tokens these pieces are before the first merge, and after each.
+    pub tokens: Vec<u64>,
 }
 
 /// Told now and then how many merges there are; says whether to go on.
@@ -143,6 +147,8 @@ struct Learner<'l> {
     pairs: IntMap<u64, Pair>,
     queue: BinaryHeap<Candidate>,
     rivals: Option<Rivals<'l>>,
+    /// Of all pieces, each as often as it was counted.
+    bytes: u64,
 }
 
 /// A merge: what it joins, its id, and how often the pair was counted.
@@ -206,8 +212,11 @@ impl<'l> Learner<'l> {
         let mut piece_of = Vec::with_capacity(places);
         symbols.push(BORDER);
         piece_of.push(0);
-        for (index, (piece, _)) in pieces.iter().enumerate() {
+        let mut bytes = 0;
+        for (index, &(piece, count)) in pieces.iter().enumerate() {
+            let start = symbols.len();
             alphabet.push_symbols(piece, &mut symbols);
+            bytes += if symbols.len() > start { piece.len() as u64 * count } else { 0 };
             symbols.push(BORDER);
             piece_of.resize(symbols.len(), index as u32);
         }
@@ -227,6 +236,7 @@ impl<'l> Learner<'l> {
             pairs: IntMap::default(),
             queue: BinaryHeap::new(),
             rivals: None,
+            bytes,
         };
         for place in 1..learner.symbols.len() - 1 {
             let pair = (learner.symbols[place], learner.symbols[place + 1]);
@@ -284,7 +294,44 @@ impl<'l> Learner<'l> {
             merges: self.made.iter().map(|Made { pair, .. }| (entry(pair.0), entry(pair.1))).collect(),
             counts: self.made.iter().map(|made| made.count).collect(),
             certain: self.certain,
+            bytes: self.bytes,
+            tokens: self.sizes(),
         }
+    }
+
+    /// How many tokens the pieces are before the first merge and after each. A merge is done as often as what it makes
+    /// is there in the end, by itself or in what was made of it; not as often as its pair was counted: of the two pairs
+    /// in `aaa`, one is merged. (Only of whole characters it is a little more than encoding gives, where the text holds
+    /// beginnings of characters that do not end.)
+    fn sizes(&self) -> Vec<u64> {
+        let mut used = vec![0u64; self.tokens.len()];
+        let (mut place, mut tokens) = (1, 0);
+        while place < self.symbols.len() {
+            let (id, weight) = (self.symbols[place], self.weights[self.piece_of[place] as usize]);
+            tokens += weight;
+            if id == BORDER {
+                place += 1;
+            } else {
+                used[id as usize] += weight;
+                place += self.len(id);
+            }
+        }
+        // Holes are tokens, and the borders of pieces are not.
+        tokens -= self.weights.iter().sum::<u64>();
+        // What made a symbol that has no entry to this day is undone first.
+        let never = self.late.iter().rev().map(|(&id, &pair)| (pair, id));
+        let made = self.made.iter().rev().map(|made| (made.pair, made.id));
+        let mut sizes = vec![tokens];
+        for ((left, right), id) in never.chain(made) {
+            let times = used[id as usize];
+            used[left as usize] += times;
+            used[right as usize] += times;
+            tokens += times;
+            sizes.push(tokens);
+        }
+        sizes.drain(..self.late.len());
+        sizes.reverse();
+        sizes
     }
 
     /// The symbols without an entry that `left` is, or is made of, the longest first.
