@@ -26,6 +26,7 @@ LEVELS: list[set[str]] = [
     {"remap"},
     {"tokenizer"},
     {"counts", "pruning"},
+    {"counts_file"},
     {"counting", "checkpoint", "sizes", "wanted"},
     {"training"},
     {"extending"},
@@ -41,6 +42,8 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 # The exception: doors to rooms further up, opened inside a function.
 DOORS: dict[str, set[str]] = {
     "tokenizer": {"extending", "formats", "pruning", "sizes"},
+    "counts": {"counts_file"},
+    "counting": {"cluster"},
     "encoding": {"report"},
     "remap": {"formats", "embeddings"},
 }

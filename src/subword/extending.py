@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from .arguments import byte_count, choice, integer, string, thread_count
-from .counting import count_texts, source_of
+from .arguments import byte_count, choice, integer
+from .counting import count_source
 from .counts import CountTable, Splitting
 from .errors import SubwordValueError, warn
 from .remap import Remap
@@ -68,8 +68,9 @@ def extend(
     own = _Stages(spec.stages, tuple(token for token in spec.extra if token.kind != "unmatchable"))
     if counts is None:
         splitting = cast(Splitting, own)
-        items = source_of(texts, files, string("field", field), errors, splitting)
-        table = count_texts(items, splitting, "", limit, None, thread_count(threads), progress, hashed=False)
+        table = count_source(
+            texts, files, field, errors, splitting, "", limit, None, threads, 1, progress, hashed=False
+        )
     else:
         table = table_of(counts, texts, files)
         _check_counts(table, own)

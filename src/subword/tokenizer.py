@@ -584,8 +584,8 @@ class Tokenizer:
 
         Args:
             add: how many; fewer where the text has no pairs left, and a `SubwordWarning` says so.
-            texts, files, counts, tie_rule, weights, min_count, field, errors, memory, threads, progress: as for `train`.
-                The text is cut into pieces as this tokenizer does it; `counts` must have been made so.
+            texts, files, counts, tie_rule, weights, min_count, field, errors, memory, threads, progress: as for
+                `train`. The text is cut into pieces as this tokenizer does it; `counts` must have been made so.
 
         Returns:
             The tokenizer, and the remap: an embedding row for a new entry starts as the mean of those of the tokens

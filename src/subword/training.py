@@ -13,7 +13,7 @@ from . import patterns
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .checkpoint import Checkpoint
-from .counting import Progress, count_texts, source_of
+from .counting import Progress, count_source
 from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
 from .sizes import curve, history, number
@@ -80,11 +80,12 @@ def train(
     errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     threads: int | None = None,
+    processes: int = 1,
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on texts, on files, or on pieces that were counted. The result is the same for any number of
-    threads, for any `memory`, and for counts of the same text.
+    threads and processes, for any `memory`, and for counts of the same text.
 
     The text is cut into pieces by `pattern`; then, again and again, the two neighbouring tokens that are counted most
     often become one, until there are `vocab_size` entries (Sennrich, Haddow and Birch 2016, "Neural Machine Translation
@@ -148,6 +149,7 @@ def train(
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
+        processes: how many processes read and count `files`, as for `count_pieces`.
         progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
             `"learn"` (merges).
         checkpoint: a file for the merges so far, written every half minute while merges are learned, and when that is
@@ -217,8 +219,9 @@ def train(
             },
         )
     if counts is None:
-        items = source_of(texts, files, string("field", field), errors, splitting)
-        table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
+        table = count_source(
+            texts, files, field, errors, splitting, "", limit, None, threads, processes, progress, hashed=False
+        )
     if tie_rule == "first-seen" and not table.has_first:
         raise SubwordValueError(
             'tie_rule="first-seen" takes the order from the column `first`, which the counts do not have: count again'

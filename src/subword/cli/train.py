@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from .. import counts, training
-from ..corpus import find_files, read_texts, size_on_disk
+from .. import counting, counts, training
+from ..arguments import byte_count
+from ..corpus import find_files, size_on_disk
 from ..corpus.utf8 import ERRORS
 from ..formats import FORMATS
 from ..patterns import PATTERNS
@@ -65,6 +67,10 @@ NormalizationOpt = Annotated[
         parser=common.one_of(*counts.NORMALIZATIONS),
         help=f"Bring text into a Unicode form first: {', '.join(counts.NORMALIZATIONS)}.",
     ),
+]
+ProcessesOpt = Annotated[
+    int,
+    typer.Option("--processes", metavar="N", min=1, help="How many processes count; they share out the threads."),
 ]
 MemoryOpt = Annotated[
     str | None,
@@ -226,6 +232,7 @@ def train(
         ),
     ] = None,
     threads: common.ThreadsOpt = None,
+    processes: ProcessesOpt = 1,
     field: common.FieldOpt = "text",
     errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
@@ -320,9 +327,14 @@ def train(
         found = find_files(files or ())
         specials = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
         splitting = counts.Splitting(arguments["pattern"], digits, normalization, specials)
+        limit = None if memory is None else byte_count("--memory", memory)
         with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
-            texts = texts_in(found, splitting, field, stdin_format, tick, errors)
-            tok = training.train(texts, **arguments, threads=threads, progress=learning(report))
+            # (Not `files=`, for the progress in bytes on disk, whose total is known.)
+            texts = chain.from_iterable(counting.texts_in(found, splitting, field, limit, tick, stdin_format, errors))
+            how: dict[str, Any] = {"texts": texts, "progress": learning(report)}
+            if processes > 1:
+                how = {"files": found, "field": field, "errors": errors, "processes": processes, "progress": report}
+            tok = training.train(**how, **arguments, threads=threads)
     written = []
     for path, size in outs.items():
         one = tok if size is None else tok.cut(size)
@@ -383,19 +395,6 @@ def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
     if pattern not in PATTERNS:
         raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
     return pattern if regex is None else SplitRegex(regex)
-
-
-def texts_in(
-    files: list[Path],
-    splitting: counts.Splitting,
-    field: str,
-    stdin: common.StdinFormat,
-    tick: Callable[[int], None] | None,
-    errors: str = "keep",
-) -> Iterator[bytes]:
-    """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
-    whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
-    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin, errors=errors)
 
 
 def _lines_of(path: Path) -> list[bytes]:

@@ -17,8 +17,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from ..arguments import path_of
 from ..errors import FormatError, SubwordOSError, SubwordValueError, warn
@@ -33,6 +34,22 @@ COLUMNAR = (".parquet", ".arrow", ".feather")
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 OnBytes: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A file, or a part of one: bytes of one that is not compressed, row groups of a Parquet file."""
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+    """Where it ends; None for the end of the file."""
+
+    def __str__(self) -> str:
+        if self.start == 0 and self.stop is None:
+            return name_of(self.path)
+        what = "row groups" if self.path.suffix.lower() in COLUMNAR else "bytes"
+        return f"{name_of(self.path)} ({what} {self.start:,} to {'the end' if self.stop is None else f'{self.stop:,}'})"
 
 
 class Source(Protocol):
@@ -140,17 +157,21 @@ def _nothing(message: str) -> list[Path]:
 # ======================== what is in them ========================
 
 
-def read_blocks(path: Path, on_bytes: OnBytes | None = None) -> Iterator[bytes]:
+def read_blocks(span: Path | Span, on_bytes: OnBytes | None = None) -> Iterator[bytes]:
     """The content of a file, decompressed, in blocks of any size. `on_bytes(n)`: `n` more bytes of the file were read.
 
     Raises:
         SubwordOSError: the file cannot be read.
         FormatError: it is not what its name says, is cut off or damaged, or is a known kind of file that is not text.
     """
+    span = span if isinstance(span, Span) else Span(span)
+    path = span.path
     decompress = DECOMPRESSORS.get(path.suffix.lower(), _as_it_is)
     try:
         with _open(path) as file:
-            yield from _refuse_foreign(path, decompress(_Counted(file, on_bytes)))
+            source: Source = file if span == Span(path) else _Part(path, file, span)
+            blocks = decompress(_Counted(source, on_bytes))
+            yield from blocks if span.start else _refuse_foreign(path, blocks)
     except (_DamagedError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{name_of(path)}: damaged {path.suffix} file: {error}") from error
     except OSError as error:
@@ -175,8 +196,29 @@ class _Counted:
         return block
 
 
+class _Part:
+    """The bytes of a span."""
+
+    def __init__(self, path: Path, file: BinaryIO, span: Span) -> None:
+        self._path = path
+        self._file = file
+        self._left = None if span.stop is None else span.stop - span.start
+        file.seek(span.start)
+
+    def read(self, size: int = -1, /) -> bytes:
+        if self._left is None:
+            return self._file.read(size)
+        if self._left == 0:
+            return b""
+        block = self._file.read(min(size, self._left))
+        if not block:
+            raise FormatError(f"{name_of(self._path)}: it has become shorter while it was read")
+        self._left -= len(block)
+        return block
+
+
 @contextmanager
-def _open(path: Path) -> Iterator[Source]:
+def _open(path: Path) -> Iterator[BinaryIO]:
     if path != STDIN:
         with open(path, "rb", buffering=0) as file:
             yield file

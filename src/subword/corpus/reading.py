@@ -17,9 +17,9 @@ from typing import Any
 
 from ..errors import FormatError
 from .cutting import BLOCK, cut, may_span_a_cut
-from .files import COLUMNAR, DECOMPRESSORS, STDIN, OnBytes, name_of, read_blocks
+from .files import COLUMNAR, DECOMPRESSORS, STDIN, OnBytes, Span, name_of, read_blocks
 from .tables import SEPARATORS, read_columnar, read_csv
-from .utf8 import handled, is_well_formed
+from .utf8 import handled, is_well_formed, place_after
 
 JSON_LINES = (".jsonl", ".ndjson")
 
@@ -64,7 +64,7 @@ def read_texts(
 
 
 def read_documents(
-    files: Iterable[Path],
+    files: Iterable[Path | Span],
     field: str = "text",
     on_bytes: OnBytes | None = None,
     *,
@@ -73,48 +73,60 @@ def read_documents(
     stdin: str = "text",
     errors: str = "keep",
     block: int = BLOCK,
+    most: int | None = None,
 ) -> Iterator[Document]:
-    """As `read_texts`, but a document at a time, each with its place and its parts."""
+    """As `read_texts`, but a document at a time, each with its place and its parts. (In a part of a file, places count
+    from where it starts.) `most`: bytes beyond which a part is an error; rows are not looked at."""
     whole = whole or may_span_a_cut(uncuttable)
-    for path in files:
-        rows = _rows(path, field, on_bytes, stdin, errors)
+    for file in files:
+        span = file if isinstance(file, Span) else Span(file)
+        path = span.path
+        rows = _rows(span, field, on_bytes, stdin, errors)
         if rows is None:
-            yield Document(path, None, cut(_blocks(path, on_bytes, errors), block, whole))
+            yield Document(path, None, cut(_blocks(span, on_bytes, errors), block, whole, most, name_of(path)))
         else:
             for line, text in rows:
                 yield Document(path, line, iter((text,)))
 
 
-def _blocks(path: Path, on_bytes: OnBytes | None, errors: str) -> Iterator[bytes]:
-    return handled(read_blocks(path, on_bytes), name_of(path), errors)
+def kind_of(path: Path) -> str:
+    """The ending of a file's name that says what its content is, once it is decompressed."""
+    return (path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path).suffix.lower()
+
+
+def _blocks(span: Span, on_bytes: OnBytes | None, errors: str) -> Iterator[bytes]:
+    place = (1, 0)
+    if errors == "strict" and span.start:  # an error says the place in the file
+        for block in read_blocks(Span(span.path, 0, span.start)):
+            place = place_after(block, len(block), *place)
+    return handled(read_blocks(span, on_bytes), name_of(span.path), errors, place)
 
 
 def _rows(
-    path: Path, field: str, on_bytes: OnBytes | None, stdin: str, errors: str
+    span: Span, field: str, on_bytes: OnBytes | None, stdin: str, errors: str
 ) -> Iterator[tuple[int, bytes]] | None:
     """The texts of a file of many, with their lines; None for a file that is one text."""
-    suffix = path.suffix.lower()
-    if path != STDIN and suffix in COLUMNAR:
-        return read_columnar(path, field, on_bytes, errors)
-    kind = (path.with_suffix("") if suffix in DECOMPRESSORS else path).suffix.lower()
-    if path == STDIN:
-        kind = f".{stdin}"
+    path = span.path
+    if path != STDIN and path.suffix.lower() in COLUMNAR:
+        return read_columnar(span, field, on_bytes, errors)
+    kind = f".{stdin}" if path == STDIN else kind_of(path)
     if kind in JSON_LINES:
-        return _read_json_lines(path, _blocks(path, on_bytes, errors), field)
+        return _read_json_lines(span, _blocks(span, on_bytes, errors), field)
     if kind in SEPARATORS:
-        return read_csv(path, _lines(_blocks(path, on_bytes, errors)), field, SEPARATORS[kind])
+        return read_csv(path, _lines(_blocks(span, on_bytes, errors)), field, SEPARATORS[kind])
     return None
 
 
-def _read_json_lines(path: Path, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
+def _read_json_lines(span: Span, blocks: Iterable[bytes], field: str) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(_lines(blocks), 1):
-        if number == 1:
+        if number == 1 and span.start == 0:
             line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is not JSON, and not in the text
         if line.strip():
             try:
                 yield number, _text_of(line, field)
             except _LineError as error:
-                raise FormatError(f"{name_of(path)}, line {number}: {error}") from error
+                before = sum(block.count(b"\n") for block in read_blocks(Span(span.path, 0, span.start)))
+                raise FormatError(f"{name_of(span.path)}, line {before + number}: {error}") from error
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:

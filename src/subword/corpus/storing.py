@@ -1,4 +1,9 @@
-"""What counting keeps on disk: blocks in a file without a name, of which a process that is killed leaves nothing."""
+"""What counting keeps on disk: blocks in a file without a name, and folders through which processes hand on what they
+counted.
+
+A process that is killed leaves nothing of the first. Of the second it can leave all: a folder is locked as long as its
+process lives, and whoever makes one next in the same place removes those without.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,15 @@ import errno
 import os
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 from ..errors import SubwordOSError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 Handle: TypeAlias = "bytes | tuple[int, int]"
 """A block: itself, or where it starts in the file and how long it is."""
@@ -63,3 +74,68 @@ class Blocks:
     def on_disk(self) -> int:
         """How many bytes are in the file."""
         return self._end
+
+
+FOLDER = ".subword-shards-"
+"""How the names of temporary folders begin."""
+
+
+@contextmanager
+def shared_folder(parent: str | None) -> Iterator[str]:
+    """A temporary folder in `parent`, or in the system's, after those are removed whose processes are gone.
+
+    Raises:
+        SubwordOSError: it cannot be made.
+    """
+    import shutil
+    import tempfile
+
+    parent = parent or tempfile.gettempdir()
+    try:
+        _remove_folders_of_the_dead(parent)
+        while True:
+            folder = tempfile.mkdtemp(prefix=FOLDER, dir=parent)
+            lock = _lock(folder)
+            if lock is not None:
+                break
+    except OSError as error:
+        problem = f"cannot keep counts in this temporary folder: {error.strerror}"
+        raise SubwordOSError(error.errno, problem, parent) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_folders_of_the_dead(parent: str) -> None:
+    import shutil
+
+    for entry in os.scandir(parent) if fcntl is not None else ():
+        if not entry.name.startswith(FOLDER) or entry.is_symlink():
+            continue
+        with suppress(OSError):  # someone else's, or just removed
+            if entry.stat().st_uid == os.getuid() and (lock := _lock(entry.path, wait=False)) is not None:
+                shutil.rmtree(entry.path, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(folder: str, wait: bool = True) -> int | None:
+    """The open folder, locked until it is closed or the process ends; None if it is gone, or has no lock."""
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # taken for one that is left over, before it had its lock
+        return None
+    try:
+        if fcntl is None:
+            return file
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.path.samestat(os.stat(folder), os.fstat(file)):
+            return file
+    except FileNotFoundError:  # the same, a moment later
+        pass
+    except OSError:
+        if wait:  # a file system without locks: there nothing is ever removed
+            return file
+    os.close(file)
+    return None

@@ -10,8 +10,9 @@ from ..errors import FormatError
 ERRORS = ("keep", "strict", "replace")
 
 
-def handled(blocks: Iterable[bytes], name: str, errors: str) -> Iterator[bytes]:
-    """The blocks of a text, cut anywhere, with what is not UTF-8 handled as `errors` says. `name`: what to call it.
+def handled(blocks: Iterable[bytes], name: str, errors: str, place: tuple[int, int] = (1, 0)) -> Iterator[bytes]:
+    """The blocks of a text, cut anywhere, with what is not UTF-8 handled as `errors` says. `name`: what to call it;
+    `place`: the line at its start, and the bytes before it in that line.
 
     Raises:
         FormatError: there is such a byte, and `errors` is `"strict"`; with the line, and the place in it, from 1.
@@ -19,7 +20,7 @@ def handled(blocks: Iterable[bytes], name: str, errors: str) -> Iterator[bytes]:
     if errors == "keep":
         yield from blocks
         return
-    line, column = 1, 0  # where the next byte stands
+    line, column = place  # where the next byte stands
     tail = b""  # the beginning of a character
     for block in blocks:
         data = tail + block if tail else block
@@ -28,7 +29,7 @@ def handled(blocks: Iterable[bytes], name: str, errors: str) -> Iterator[bytes]:
         except UnicodeDecodeError as error:
             raise FormatError(f"{name}, {_place(data, error.start, line, column)}") from None
         yield data[:used] if errors == "strict" else text.encode()
-        line, column = _after(data, used, line, column)
+        line, column = place_after(data, used, line, column)
         tail = data[used:]
     if tail and errors == "strict":
         raise FormatError(f"{name}, {_place(tail, 0, line, column)}")
@@ -60,10 +61,10 @@ def is_well_formed(data: bytes) -> bool:
 
 
 def _place(data: bytes, at: int, line: int, column: int) -> str:
-    line, column = _after(data, at, line, column)
+    line, column = place_after(data, at, line, column)
     return f"line {line}: not UTF-8 at byte {column + 1} of the line: 0x{data[at]:02x}; {ADVICE}"
 
 
-def _after(data: bytes, end: int, line: int, column: int) -> tuple[int, int]:
+def place_after(data: bytes, end: int, line: int, column: int) -> tuple[int, int]:
     last = data.rfind(b"\n", 0, end)
     return line + data.count(b"\n", 0, end), end - last - 1 if last >= 0 else column + end
