@@ -71,6 +71,6 @@ impl Pieces {
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(&self.items(), limit, alphabet, tie_rule, lost, progress)
+        learn(self.items(), limit, alphabet, tie_rule, lost, progress)
     }
 }

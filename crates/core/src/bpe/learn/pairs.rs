@@ -1,0 +1,217 @@
+//! Every pair of neighbours: how often it is counted now, and the places where it was seen.
+
+use std::ops::Range;
+
+use crate::hash::mix;
+use crate::memory::prefetch;
+
+/// The ids of two tokens.
+pub type Pair = (u32, u32);
+
+#[inline]
+fn key((left, right): Pair) -> u64 {
+    (u64::from(left) << 32) | u64::from(right)
+}
+
+/// The key of no pair: `u32::MAX` is no token.
+const FREE: Slot = Slot { key: u64::MAX, count: 0, start: 0, len: 0 };
+
+/// A pair.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    key: u64,
+    count: u64,
+    /// Its places, in rising order; where it is no more is passed over.
+    start: u32,
+    len: u32,
+}
+
+impl Slot {
+    fn pair(&self) -> Pair {
+        ((self.key >> 32) as u32, self.key as u32)
+    }
+
+    fn places(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+}
+
+/// Open addressing, in the order of hashes.
+///
+/// All places of a pair are known at once, when the newer of its two tokens is made. So its list is as long as it is,
+/// and its count only ever falls. Pairs whose count is 0 go when room is made for others, and their lists with them.
+pub struct Pairs {
+    slots: Vec<Slot>,
+    used: usize,
+    places: Vec<u32>,
+    /// How many of the places are those of pairs that are counted no more.
+    dead: usize,
+}
+
+/// So many slots for so many pairs make short searches.
+fn slots_for(pairs: usize) -> usize {
+    pairs + pairs / 2 + 1
+}
+
+impl Pairs {
+    pub fn new() -> Self {
+        Self { slots: vec![FREE; 1 << 10], used: 0, places: Vec::new(), dead: 0 }
+    }
+
+    #[inline]
+    fn home(&self, key: u64) -> usize {
+        ((u128::from(mix(key, key.rotate_left(32))) * self.slots.len() as u128) >> 64) as usize
+    }
+
+    /// The slot of a key, or the free one where it belongs.
+    #[inline]
+    fn slot(&self, key: u64) -> usize {
+        let mut at = self.home(key);
+        while self.slots[at].key != key && self.slots[at].key != FREE.key {
+            at += 1;
+            if at == self.slots.len() {
+                at = 0;
+            }
+        }
+        at
+    }
+
+    #[inline]
+    pub fn prefetch(&self, pair: Pair) {
+        prefetch(&self.slots, self.home(key(pair)));
+    }
+
+    /// How often a pair is counted.
+    pub fn count(&self, pair: Pair) -> u64 {
+        self.slots[self.slot(key(pair))].count
+    }
+
+    /// The pairs that are counted, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (Pair, u64)> + '_ {
+        self.slots.iter().filter(|slot| slot.count > 0).map(|slot| (slot.pair(), slot.count))
+    }
+
+    /// Counts a pair once more. `reserve` gives it its list when all its places were counted.
+    pub fn saw(&mut self, pair: Pair, weight: u64) {
+        if slots_for(self.used + 1) > self.slots.len() {
+            self.rehash(self.slots.len() * 2);
+        }
+        let at = self.slot(key(pair));
+        let slot = &mut self.slots[at];
+        if slot.key == FREE.key {
+            slot.key = key(pair);
+            self.used += 1;
+        }
+        slot.count += weight;
+        slot.len += 1;
+    }
+
+    /// Gives the pairs that were counted their lists, still empty.
+    pub fn make_lists(&mut self) {
+        let mut end = 0;
+        for slot in &mut self.slots {
+            slot.start = end;
+            end += slot.len;
+            slot.len = 0;
+        }
+        self.places = vec![0; end as usize];
+    }
+
+    pub fn push_place(&mut self, pair: Pair, place: u32) {
+        let at = self.slot(key(pair));
+        let slot = &mut self.slots[at];
+        self.places[(slot.start + slot.len) as usize] = place;
+        slot.len += 1;
+    }
+
+    /// Counts a pair so many times less.
+    #[inline]
+    pub fn lose(&mut self, pair: Pair, weight: u64) {
+        let at = self.slot(key(pair));
+        let slot = &mut self.slots[at];
+        if slot.count > 0 {
+            slot.count -= weight;
+            if slot.count == 0 {
+                self.dead += slot.len as usize;
+            }
+        }
+    }
+
+    /// Makes room for so many more pairs, which have so many places. Lists may move.
+    pub fn reserve(&mut self, pairs: usize, places: usize) {
+        if slots_for(self.used + pairs) > self.slots.len() {
+            let live = self.iter().count();
+            self.rehash(slots_for(live + pairs) * 4 / 3);
+        }
+        if self.places.len() + places > self.places.capacity() {
+            if self.dead * 4 > self.places.len() {
+                self.compact(places);
+            } else {
+                self.places.reserve_exact(places + self.places.len() / 4);
+            }
+        }
+    }
+
+    fn rehash(&mut self, size: usize) {
+        let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
+        self.used = 0;
+        for slot in old.into_iter().filter(|slot| slot.count > 0) {
+            let at = self.slot(slot.key);
+            self.slots[at] = slot;
+            self.used += 1;
+        }
+    }
+
+    fn compact(&mut self, more: usize) {
+        let live = self.places.len() - self.dead;
+        let mut places = Vec::with_capacity(live + more + live / 4);
+        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
+            let start = places.len() as u32;
+            places.extend_from_slice(&self.places[slot.places()]);
+            slot.start = start;
+        }
+        self.places = places;
+        self.dead = 0;
+    }
+
+    /// Adds a pair that is not there yet, with a list for so many places. Gives where it starts.
+    #[inline]
+    pub fn add(&mut self, pair: Pair, count: u64, len: u32) -> u32 {
+        let at = self.slot(key(pair));
+        let start = self.places.len() as u32;
+        self.slots[at] = Slot { key: key(pair), count, start, len };
+        self.used += 1;
+        self.places.resize(self.places.len() + len as usize, 0);
+        start
+    }
+
+    /// Counts a pair no more, and gives where its list is, until room is made.
+    pub fn take(&mut self, pair: Pair) -> Range<usize> {
+        let at = self.slot(key(pair));
+        let slot = &mut self.slots[at];
+        slot.count = 0;
+        self.dead += slot.len as usize;
+        slot.places()
+    }
+
+    /// The first place of a pair for which `is` holds; those before it are forgotten.
+    pub fn first_place(&mut self, pair: Pair, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let at = self.slot(key(pair));
+        let slot = &mut self.slots[at];
+        let ahead = self.places[slot.places()].iter().position(|&place| is(place))? as u32;
+        slot.start += ahead;
+        slot.len -= ahead;
+        self.dead += ahead as usize;
+        Some(self.places[slot.start as usize])
+    }
+
+    #[inline]
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    #[inline]
+    pub fn places_mut(&mut self) -> &mut [u32] {
+        &mut self.places
+    }
+}
