@@ -80,10 +80,7 @@ impl<'l, T: Tie> Learner<'l, T> {
         }
         let text = Text::new(pieces.into_iter(), alphabet)?;
         let spellings = alphabet.symbols();
-        let mut pairs = Pairs::new();
-        text.pairs(|pair, _, weight| pairs.saw(pair, weight));
-        pairs.make_lists();
-        text.pairs(|pair, place, _| pairs.push_place(pair, place));
+        let pairs = Pairs::of(&text, spellings.len());
         let most = pairs.iter().map(|(_, count)| count).max();
         let mut learner = Self {
             text,

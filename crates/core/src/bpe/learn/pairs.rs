@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::hash::mix;
-use crate::memory::prefetch;
+use super::text::Text;
+use crate::hash::{mix, IntMap};
+use crate::memory::{prefetch, Table};
 
 /// The ids of two tokens.
 pub type Pair = (u32, u32);
@@ -41,7 +42,7 @@ impl Slot {
 /// All places of a pair are known at once, when the newer of its two tokens is made. So its list is as long as it is,
 /// and its count only ever falls. Pairs whose count is 0 go when room is made for others, and their lists with them.
 pub struct Pairs {
-    slots: Vec<Slot>,
+    slots: Table<Slot>,
     used: usize,
     places: Vec<u32>,
     /// How many of the places are those of pairs that are counted no more.
@@ -54,8 +55,40 @@ fn slots_for(pairs: usize) -> usize {
 }
 
 impl Pairs {
-    pub fn new() -> Self {
-        Self { slots: vec![FREE; 1 << 10], used: 0, places: Vec::new(), dead: 0 }
+    /// The pairs of a text whose symbols are below `symbols`.
+    pub fn of(text: &Text, symbols: usize) -> Self {
+        let mut found: Vec<Slot> = Vec::new();
+        // The numbers of pairs in `found`: in a square if it is a small one.
+        let width = if symbols <= 1 << 8 { symbols } else { 0 };
+        let (mut square, mut others) = (vec![u32::MAX; width * width], IntMap::default());
+        text.pairs(|pair, _, weight| {
+            let number = match square.get_mut(pair.0 as usize * width + pair.1 as usize) {
+                Some(number) => number,
+                None => others.entry(key(pair)).or_insert(u32::MAX),
+            };
+            if *number == u32::MAX {
+                *number = found.len() as u32;
+                found.push(Slot { key: key(pair), ..FREE });
+            }
+            let slot = &mut found[*number as usize];
+            slot.count += weight;
+            slot.len += 1;
+        });
+        let places = found.iter().map(|slot| slot.len as usize).sum();
+        let mut pairs = Self { slots: Table::default(), used: 0, places: Vec::new(), dead: 0 };
+        pairs.reserve(found.len(), places);
+        for slot in &mut found {
+            slot.start = pairs.add(slot.pair(), slot.count, slot.len);
+        }
+        text.pairs(|pair, place, _| {
+            let number = square.get(pair.0 as usize * width + pair.1 as usize).or_else(|| others.get(&key(pair)));
+            if let Some(&number) = number {
+                let next = &mut found[number as usize].start;
+                pairs.places[*next as usize] = place;
+                *next += 1;
+            }
+        });
+        pairs
     }
 
     #[inline]
@@ -91,39 +124,6 @@ impl Pairs {
         self.slots.iter().filter(|slot| slot.count > 0).map(|slot| (slot.pair(), slot.count))
     }
 
-    /// Counts a pair once more. `reserve` gives it its list when all its places were counted.
-    pub fn saw(&mut self, pair: Pair, weight: u64) {
-        if slots_for(self.used + 1) > self.slots.len() {
-            self.rehash(self.slots.len() * 2);
-        }
-        let at = self.slot(key(pair));
-        let slot = &mut self.slots[at];
-        if slot.key == FREE.key {
-            slot.key = key(pair);
-            self.used += 1;
-        }
-        slot.count += weight;
-        slot.len += 1;
-    }
-
-    /// Gives the pairs that were counted their lists, still empty.
-    pub fn make_lists(&mut self) {
-        let mut end = 0;
-        for slot in &mut self.slots {
-            slot.start = end;
-            end += slot.len;
-            slot.len = 0;
-        }
-        self.places = vec![0; end as usize];
-    }
-
-    pub fn push_place(&mut self, pair: Pair, place: u32) {
-        let at = self.slot(key(pair));
-        let slot = &mut self.slots[at];
-        self.places[(slot.start + slot.len) as usize] = place;
-        slot.len += 1;
-    }
-
     /// Counts a pair so many times less.
     #[inline]
     pub fn lose(&mut self, pair: Pair, weight: u64) {
@@ -141,36 +141,40 @@ impl Pairs {
     pub fn reserve(&mut self, pairs: usize, places: usize) {
         if slots_for(self.used + pairs) > self.slots.len() {
             let live = self.iter().count();
-            self.rehash(slots_for(live + pairs) * 4 / 3);
+            self.rehash(slots_for((live + pairs) * 3 / 2));
+        }
+        if self.places.len() + places > self.places.capacity() && self.dead > self.places.len() / 5 {
+            self.compact();
         }
         if self.places.len() + places > self.places.capacity() {
-            if self.dead * 4 > self.places.len() {
-                self.compact(places);
-            } else {
-                self.places.reserve_exact(places + self.places.len() / 4);
-            }
+            self.places.reserve_exact(places + self.places.len() / 5);
         }
     }
 
+    /// Leaves out the pairs that are counted no more.
     fn rehash(&mut self, size: usize) {
-        let old = std::mem::replace(&mut self.slots, vec![FREE; size]);
+        let old = std::mem::replace(&mut self.slots, Table::filled(FREE, size));
         self.used = 0;
-        for slot in old.into_iter().filter(|slot| slot.count > 0) {
+        for slot in old.iter().filter(|slot| slot.count > 0) {
             let at = self.slot(slot.key);
-            self.slots[at] = slot;
+            self.slots[at] = *slot;
             self.used += 1;
         }
     }
 
-    fn compact(&mut self, more: usize) {
-        let live = self.places.len() - self.dead;
-        let mut places = Vec::with_capacity(live + more + live / 4);
-        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
-            let start = places.len() as u32;
-            places.extend_from_slice(&self.places[slot.places()]);
-            slot.start = start;
+    /// Moves the lists together, over those of the pairs that are counted no more.
+    fn compact(&mut self) {
+        let live = self.slots.iter().zip(0u32..).filter(|(slot, _)| slot.count > 0);
+        let mut live: Vec<(u32, u32)> = live.map(|(slot, at)| (slot.start, at)).collect();
+        live.sort_unstable();
+        let mut end = 0;
+        for (_, at) in live {
+            let slot = &mut self.slots[at as usize];
+            self.places.copy_within(slot.places(), end as usize);
+            slot.start = end;
+            end += slot.len;
         }
-        self.places = places;
+        self.places.truncate(end as usize);
         self.dead = 0;
     }
 

@@ -1,6 +1,7 @@
 //! The distinct pieces as they are merged: one array of symbols, and how often each place was counted.
 
 use crate::error::{Error, Result};
+use crate::memory::ask_for_huge_pages;
 
 use super::alphabet::Alphabet;
 
@@ -33,6 +34,7 @@ impl Text {
             .try_fold(0u64, |sum, (piece, count)| sum.checked_add(count.checked_mul(piece.len() as u64)?))
             .ok_or_else(|| Error::value("the counts of the pieces add up to more than 2^64 bytes"))?;
         let mut symbols = Vec::with_capacity(places);
+        ask_for_huge_pages(symbols.spare_capacity_mut());
         let (mut ends, mut weights) = (Vec::new(), Vec::new());
         symbols.push(BORDER);
         for (piece, count) in pieces {
