@@ -88,7 +88,8 @@ def markdown(results: Results) -> str:
         facts(results),
         CAUTION,
         "How it is measured: [README.md](README.md). A dash: the library does not do this; why not stands below the "
-        "table, where that needs saying. The vocabulary is o200k where a name says no other.",
+        "table, where that needs saying. The vocabulary is o200k where a name says no other. Why a bar is missed, and "
+        "what was tried: [TRIED.md](TRIED.md).",
         *absent(results["cases"]),
         "## What is to be reached",
         bars_table(results["cases"]),

@@ -25,7 +25,7 @@ LEVELS: list[set[str]] = [
     {"engine", "encoding", "corpus"},
     {"tokenizer"},
     {"counts"},
-    {"counting"},
+    {"counting", "wanted"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
     {"compat"},

@@ -247,19 +247,38 @@ class Pieces:
     def lost(self) -> tuple[int, int]:
         """How many pieces were left out, and how often these were counted."""
 
-    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64, int]:
+    def learn_bpe(
+        self,
+        merges: int,
+        byte_order: bytes,
+        tie_rule: str,
+        progress: Any,
+        max_token_bytes: int | None = None,
+        whole_characters: bool = False,
+        initial: Sequence[bytes] = [],
+    ) -> tuple[_U32, _U64, int]:
         """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
 
-    def characters(self, end_of_word: str) -> list[bytes]:
+    def characters(self, end_of_word: str, limit: int | None = None, initial: Sequence[bytes] = []) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
     def learn_bpe_of_characters(
-        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
+        self,
+        merges: int,
+        end_of_word: str,
+        tie_rule: str,
+        progress: Any,
+        max_token_bytes: int | None = None,
+        limit: int | None = None,
+        initial: Sequence[bytes] = [],
     ) -> tuple[_U32, _U64, int]:
-        """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
+        """The same over `characters(end_of_word, limit, initial)`, whose ids are their places.
+
+        Ill-formed pieces are left out.
+        """
 
 def memory_to_learn(pieces: int, bytes: int) -> int:
     """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

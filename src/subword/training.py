@@ -18,6 +18,7 @@ from .errors import SubwordValueError, warn
 from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
 from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
+from .wanted import Wanted
 
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
@@ -69,6 +70,10 @@ def train(
     byte_order: Literal["value", "gpt2"] = "value",
     weights: Mapping[str, Weight] | None = None,
     min_count: int = 1,
+    max_token_bytes: int | None = None,
+    initial: Iterable[str | bytes] = (),
+    limit_alphabet: int | None = None,
+    keep_whole_characters: bool = False,
     field: str = "text",
     memory: int | str | None = None,
     threads: int | None = None,
@@ -114,7 +119,26 @@ def train(
             how many pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces.
             The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
             in those that were kept, and more often by at most as much as was left out around such a pair; so the winner
-            is the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+            is the same while it leads every other pair by more than that. (For `unit="byte"` without
+            `keep_whole_characters`; else none is certain.)
+        max_token_bytes: no token is longer. Pairs that would make a longer one are passed over, all others are learned
+            as ever. The end-of-word marker does not count, nor do special tokens and `<unk>`. A character that is
+            longer itself is an error.
+        initial: tokens to have from the start; they count towards the size, and so does what they are made of. Each
+            must be one piece as a text of its own, and is then encoded as one token: as if they were the only text,
+            each counted once, merges are learned from them until each is one token; these merges come before all that
+            are learned from the texts. `training` says how many (`initial_merges`).
+        limit_alphabet: for `unit="character"`, how many characters to keep: the most frequent, of equals those with the
+            smallest code points, and any of `initial`. The others are `<unk>`, and nothing merges with them. (With an
+            end-of-word marker, a character can have two entries: with it and without.)
+        keep_whole_characters: for `unit="byte"`, no token of several bytes holds part of a UTF-8 character, with the
+            exception that merges of pairs cannot do without: a character of three or four bytes is made of its
+            *beginning* (all its bytes but the last), which is made of bytes. Such a beginning is learned only together
+            with a character that needs it, right before it, and never joined to anything else. So every token is a
+            single byte, or whole characters, or a beginning of a character that is a token as well. Characters compete
+            by their own counts; one for which there is no room with its beginning is passed over. Ties: to
+            `"smallest-ids"`, beginnings stand behind the 256 bytes, in the order of their bytes. (Tokens of
+            `unit="character"` are whole characters anyway.)
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
@@ -137,6 +161,7 @@ def train(
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_marker(end_of_word, unit)
     least = integer("min_count", min_count, 1)
+    wanted = Wanted.of(max_token_bytes, initial, limit_alphabet, keep_whole_characters, unit)
     limit = None if memory is None else byte_count("memory", memory)
     vocab_size = integer("vocab_size", vocab_size)
     threads = thread_count(threads)
@@ -153,7 +178,9 @@ def train(
         specials = splitting.special_tokens
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
+    wanted.check_pieces(splitting)
+    first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
+    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
     if counts is None:
         items = source_of(texts, files, string("field", field), splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
@@ -175,21 +202,27 @@ def train(
     if unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
-        alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
-        _check_size(vocab_size, alphabet, specials)
-    wanted = vocab_size - len(alphabet) - len(specials)
-    tell = (lambda done: progress("learn", done, wanted)) if progress else None
+        symbols = pieces.characters(end_of_word, wanted.limit_alphabet, wanted.initial)
+        wanted.check_characters(symbols, end_of_word)
+        alphabet = [UNK.encode(), *symbols]
+        _check_size(vocab_size, alphabet, first_merges, specials)
+    room = vocab_size - len(alphabet) - len(specials)
+    tell = (lambda done: progress("learn", done, room)) if progress else None
+    most, first = wanted.max_token_bytes, wanted.initial
     if unit == "byte":
-        merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
+        order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
+        merges, found, certain = pieces.learn_bpe(room, order, tie_rule, tell, most, whole, first)
     else:
-        merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+        merges, found, certain = pieces.learn_bpe_of_characters(
+            room, end_of_word, tie_rule, tell, most, wanted.limit_alphabet, first
+        )
         merges = merges + np.uint32(1)  # behind <unk>
     report = {
         "algorithm": algorithm,
         "asked": vocab_size,
         "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
-        "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
+        "stopped": "vocab size reached" if len(merges) == room else "no pairs left",
         "least_count": _number(int(found[-1]), scale) if len(found) else None,
         "bytes": table.text_bytes,
         "pieces": table.total,
@@ -198,6 +231,7 @@ def train(
         "digits": splitting.digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
+        **wanted.report(first_merges),
     }
     if weights:
         report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
@@ -218,8 +252,9 @@ def train(
         drops = isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
+        which = "that may be merged " if wanted.max_token_bytes or wanted.keep_whole_characters else ""
         warn(
-            f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
+            f"the text has no pairs left {which}after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(spec)
@@ -316,12 +351,13 @@ def _check_marker(end_of_word: str, unit: str) -> None:
             raise SubwordValueError('end_of_word goes with unit="character"')
 
 
-def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
-    minimum = len(alphabet) + len(specials)
+def _check_size(vocab_size: int, alphabet: Sequence[bytes], first_merges: int, specials: Sequence[str]) -> None:
+    minimum = len(alphabet) + first_merges + len(specials)
     if vocab_size < minimum:
         units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
             f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
+            + (f" and {first_merges} merges for the initial tokens" if first_merges else "")
             + (f" and {len(specials)} special tokens" if specials else "")
         )
     if vocab_size > MAX_ID:

@@ -1,6 +1,7 @@
 //! Distinct pieces with their counts: what merges are learned from.
 
-use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Progress, TieRule};
+use crate::bpe::alphabet::{Alphabet, Characters, WholeCharacters};
+use crate::bpe::learn::{learn, Learned, Options, Progress};
 use crate::error::{Error, Result};
 use crate::lost::Lost;
 
@@ -41,7 +42,7 @@ impl Pieces {
         self.total
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.data[start..end])
     }
@@ -57,20 +58,25 @@ impl Pieces {
         items
     }
 
-    /// The characters of the pieces, as an alphabet to learn with.
-    pub fn characters(&self, end_of_word: &[u8]) -> Characters {
-        Characters::new(self.iter(), end_of_word.to_vec())
+    /// The characters of the pieces, as an alphabet to learn with; see `Characters::new`.
+    pub fn characters(&self, end_of_word: &str, most: Option<usize>, initial: &[Vec<u8>]) -> Characters {
+        Characters::new(self.iter().zip(self.counts.iter().copied()), end_of_word.into(), most, initial)
     }
 
-    /// What was left out is looked at only where tokens are spelled as they stand in pieces: without end-of-word markers.
+    /// The bytes, as an alphabet to learn whole characters with.
+    pub fn whole_characters(&self, byte_ids: [u32; 256], initial: &[Vec<u8>]) -> WholeCharacters {
+        WholeCharacters::new(byte_ids, self.iter().chain(initial.iter().map(|piece| &**piece)))
+    }
+
+    /// What was left out is looked at only where its pieces start as the same symbols whatever the pieces here are.
     pub fn learn_bpe(
         &self,
         limit: usize,
         alphabet: &impl Alphabet,
-        tie_rule: TieRule,
+        options: &Options<'_>,
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(self.items(), limit, alphabet, tie_rule, lost, progress)
+        learn(self.items(), limit, alphabet, options, lost, progress)
     }
 }

@@ -8,7 +8,8 @@ use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
 use crate::{extras, ExtraRow};
 use subword_core as core;
-use subword_core::bpe::learn::{Alphabet, TieRule};
+use subword_core::bpe::alphabet::Alphabet;
+use subword_core::bpe::learn::{Options, TieRule};
 use subword_core::pipeline::Stop;
 
 #[pyclass(module = "subword._core")]
@@ -243,6 +244,10 @@ impl Pieces {
         self.0.lost.as_ref().map_or((0, 0), |lost| (lost.pieces, lost.count))
     }
 
+    #[pyo3(signature = (
+        merges, byte_order, tie_rule, progress, max_token_bytes=None, whole_characters=false, initial=vec![]
+    ))]
+    #[allow(clippy::too_many_arguments)] // they are those of `train`
     fn learn_bpe<'py>(
         &self,
         py: Python<'py>,
@@ -250,16 +255,32 @@ impl Pieces {
         byte_order: &[u8],
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        whole_characters: bool,
+        initial: Vec<Vec<u8>>,
     ) -> PyResult<Learned<'py>> {
-        learn(py, &self.0, merges, &byte_ids(byte_order).checked()?, tie_rule, progress)
+        let (byte_ids, options) = (byte_ids(byte_order).checked()?, options(tie_rule, max_token_bytes, &initial)?);
+        if whole_characters {
+            return learn(py, &self.0, merges, &self.0.whole_characters(byte_ids, &initial), &options, progress);
+        }
+        learn(py, &self.0, merges, &byte_ids, &options, progress)
     }
 
     /// The alphabet, sorted.
-    fn characters<'py>(&self, py: Python<'py>, end_of_word: &str) -> Vec<Bound<'py, PyBytes>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
+    #[pyo3(signature = (end_of_word, limit=None, initial=vec![]))]
+    fn characters<'py>(
+        &self,
+        py: Python<'py>,
+        end_of_word: &str,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
+    ) -> Vec<Bound<'py, PyBytes>> {
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
+    #[pyo3(signature = (merges, end_of_word, tie_rule, progress, max_token_bytes=None, limit=None, initial=vec![]))]
+    #[allow(clippy::too_many_arguments)]
     fn learn_bpe_of_characters<'py>(
         &self,
         py: Python<'py>,
@@ -267,10 +288,18 @@ impl Pieces {
         end_of_word: &str,
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
-        learn(py, &self.0, merges, &alphabet, tie_rule, progress)
+        let options = options(tie_rule, max_token_bytes, &initial)?;
+        learn(py, &self.0, merges, &self.0.characters(end_of_word, limit, &initial), &options, progress)
     }
+}
+
+fn options<'o>(tie_rule: &str, max_token_bytes: Option<usize>, initial: &'o [Vec<u8>]) -> PyResult<Options<'o>> {
+    let most_bytes = max_token_bytes.unwrap_or(usize::MAX);
+    Ok(Options { tie_rule: TieRule::new(tie_rule).checked()?, most_bytes, initial })
 }
 
 #[pyfunction]
@@ -286,13 +315,12 @@ fn learn<'py>(
     pieces: &core::pieces::Pieces,
     merges: usize,
     alphabet: &(impl Alphabet + Sync),
-    tie_rule: &str,
+    options: &Options<'_>,
     progress: &Bound<'py, PyAny>,
 ) -> PyResult<Learned<'py>> {
-    let tie_rule = TieRule::new(tie_rule).checked()?;
     let progress = (!progress.is_none()).then(|| progress.clone().unbind());
     let learned = calling(py, |call, stop| {
-        pieces.learn_bpe(merges, alphabet, tie_rule, &mut |done| {
+        pieces.learn_bpe(merges, alphabet, options, &mut |done| {
             if let Some(progress) = &progress {
                 call(&mut |py| progress.call1(py, (done,)).map(drop))?;
             }

@@ -159,6 +159,35 @@ def train(
     min_count: Annotated[
         int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
     ] = 1,
+    max_token_bytes: Annotated[
+        int | None, typer.Option("--max-token-bytes", metavar="N", min=1, help="Make no token that is longer.")
+    ] = None,
+    initial: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--initial",
+            metavar="TOKEN",
+            show_default=False,
+            help="A token to have from the start; may be repeated.",
+        ),
+    ] = None,
+    initial_file: Annotated[
+        Path | None,
+        typer.Option("--initial-file", metavar="FILE", show_default=False, help="Such tokens, one a line."),
+    ] = None,
+    limit_alphabet: Annotated[
+        int | None,
+        typer.Option(
+            "--limit-alphabet",
+            metavar="N",
+            min=1,
+            help="Keep the N most frequent characters; for --unit character.",
+        ),
+    ] = None,
+    keep_whole_characters: Annotated[
+        bool,
+        typer.Option("--keep-whole-characters", help="Learn no token that holds part of a character; for --unit byte."),
+    ] = False,
     memory: MemoryOpt = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
@@ -203,6 +232,10 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
         "min_count": min_count,
+        "max_token_bytes": max_token_bytes,
+        "initial": [*(initial or ()), *(_lines_of(initial_file) if initial_file else ())],
+        "limit_alphabet": limit_alphabet,
+        "keep_whole_characters": keep_whole_characters,
         "memory": memory,
     }
 
@@ -261,6 +294,15 @@ def texts_in(
     """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
     whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
     return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin)
+
+
+def _lines_of(path: Path) -> list[bytes]:
+    """The lines that are not empty, white space and all, without their ends."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise common.UsageError(f"--initial-file {path}: {error.strerror}") from None
+    return [line for line in data.replace(b"\r\n", b"\n").split(b"\n") if line]
 
 
 def _weights(items: list[str] | None) -> dict[str, str]:

@@ -11,9 +11,11 @@
 //! window by window ([`windows`]).
 
 mod affixes;
+pub mod alphabet;
 mod counts;
 mod lanes;
 pub mod learn;
+mod matching;
 mod merge;
 mod prove;
 mod rules;
@@ -43,6 +45,8 @@ const SHORT: usize = lanes::SHORT;
 /// So many bytes are merged before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;
+/// The same for the trie, of which the parts that are needed then take some milliseconds, too.
+const WORTH_TRIE: usize = 1 << 16;
 
 pub struct Bpe {
     pub vocab: Vocab,
@@ -62,6 +66,8 @@ pub struct Bpe {
     backward: OnceLock<Trie>,
     /// Bytes that were merged without the pairs.
     merged: AtomicUsize,
+    /// Bytes of long pieces that were merged without a trie.
+    queued: AtomicUsize,
     seams: OnceLock<Seams>,
 }
 
@@ -149,6 +155,7 @@ impl Bpe {
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
             seams: OnceLock::new(),
         })
     }
@@ -277,6 +284,18 @@ impl Bpe {
             return None;
         }
         Some(built(&self.pairs, || Pairs::new(&self.vocab, entries)))
+    }
+
+    /// The trie for longest matches, where these are quicker than merging, and once so much was merged that building it
+    /// is worth it. A letter of several bytes takes several merges and one step; while long pieces of ASCII are mostly no
+    /// language, but hashes and the like, in which the longest match is often wrong.
+    fn matches(&self, bytes: &[u8]) -> Option<&Trie> {
+        if !self.has_room || bytes.get(bytes.len() / 2).is_none_or(u8::is_ascii) {
+            return None;
+        }
+        let has_trie = self.forward.get().is_some();
+        let is_worth = has_trie || self.queued.fetch_add(bytes.len(), Ordering::Relaxed) >= WORTH_TRIE;
+        is_worth.then(|| self.trie_of(Direction::Forward))
     }
 
     /// The entry that a piece is, where that is what it encodes to.

@@ -189,7 +189,7 @@ impl Pairs {
         start
     }
 
-    /// Counts a pair no more, and gives where its list is, until room is made.
+    /// Counts a pair no more. Gives where its list is, until room is made for others; an empty one if there is none.
     pub fn take(&mut self, pair: Pair) -> Range<usize> {
         let at = self.slot(key(pair));
         let slot = &mut self.slots[at];

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::pairs::Pair;
@@ -11,8 +12,8 @@ pub trait Tie: Ord {
     /// Whether `place` matters.
     const ASKS_FOR_PLACE: bool = false;
 
-    /// `place`: the first of the pair in the text as merged so far. `spelling`: that of a token.
-    fn new(pair: Pair, place: u32, spelling: impl Fn(u32) -> Arc<[u8]>) -> Self;
+    /// `place`: the first of the pair in the text as merged so far. `spellings`: those of all tokens.
+    fn new(pair: Pair, place: u32, spellings: &[Arc<[u8]>]) -> Self;
 
     fn pair(&self) -> Pair;
 }
@@ -21,7 +22,7 @@ pub trait Tie: Ord {
 pub type SmallestIds = Reverse<Pair>;
 
 impl Tie for SmallestIds {
-    fn new(pair: Pair, _: u32, _: impl Fn(u32) -> Arc<[u8]>) -> Self {
+    fn new(pair: Pair, _: u32, _: &[Arc<[u8]>]) -> Self {
         Reverse(pair)
     }
 
@@ -36,7 +37,7 @@ pub type FirstSeen = (Reverse<u32>, Pair);
 impl Tie for FirstSeen {
     const ASKS_FOR_PLACE: bool = true;
 
-    fn new(pair: Pair, place: u32, _: impl Fn(u32) -> Arc<[u8]>) -> Self {
+    fn new(pair: Pair, place: u32, _: &[Arc<[u8]>]) -> Self {
         (Reverse(place), pair)
     }
 
@@ -49,8 +50,8 @@ impl Tie for FirstSeen {
 pub type LargestString = ((Arc<[u8]>, Arc<[u8]>), Pair);
 
 impl Tie for LargestString {
-    fn new(pair: Pair, _: u32, spelling: impl Fn(u32) -> Arc<[u8]>) -> Self {
-        ((spelling(pair.0), spelling(pair.1)), pair)
+    fn new(pair: Pair, _: u32, spellings: &[Arc<[u8]>]) -> Self {
+        ((Arc::clone(&spellings[pair.0 as usize]), Arc::clone(&spellings[pair.1 as usize])), pair)
     }
 
     fn pair(&self) -> Pair {
@@ -65,15 +66,16 @@ pub struct Candidate<T> {
     pub tie: T,
 }
 
-/// The candidates that are counted `least` times or more. Most pairs are seen a few times and never come up.
+/// The candidates that are counted `least` times or more. Most pairs are rare, and never come up.
 pub struct Queue<T> {
     heap: BinaryHeap<Candidate<T>>,
     least: u64,
 }
 
 impl<T: Tie> Queue<T> {
-    pub fn new(least: u64) -> Self {
-        Self { heap: BinaryHeap::new(), least }
+    /// One that takes pairs with higher counts than this one.
+    pub fn above(count: u64) -> Self {
+        Self { heap: BinaryHeap::new(), least: count.saturating_add(1) }
     }
 
     #[inline]
@@ -89,11 +91,11 @@ impl<T: Tie> Queue<T> {
         self.heap.pop()
     }
 
-    /// Has the queue take pairs that are counted half as often. Gives which counts it takes from now on and did not
-    /// before; none if it takes all.
-    pub fn lower(&mut self) -> Option<std::ops::Range<u64>> {
+    /// Halves `least`. Gives which counts it takes from now on and did not before, which is for the caller to make up for;
+    /// none if it took all.
+    pub fn lower(&mut self) -> Option<Range<u64>> {
         let before = self.least;
-        self.least = before / 2;
-        (before > 1).then_some(self.least..before)
+        self.least = (before / 2).max(1);
+        (self.least < before).then_some(self.least..before)
     }
 }

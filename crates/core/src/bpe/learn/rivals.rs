@@ -18,7 +18,7 @@ pub struct Rivals<'l, T> {
     lost: &'l Lost,
     /// Pairs that were seen here, with a bound that only ever gets lower.
     seen: BinaryHeap<Candidate<T>>,
-    /// The bound of all pairs that were never seen here.
+    /// The bound of all pairs that were not seen here.
     unseen: u64,
 }
 
@@ -32,7 +32,7 @@ impl<'l, T: Tie> Rivals<'l, T> {
     }
 
     fn candidate(count: u64, pair: Pair, spellings: &[Arc<[u8]>]) -> Candidate<T> {
-        Candidate { count, tie: T::new(pair, 0, |id| Arc::clone(&spellings[id as usize])) }
+        Candidate { count, tie: T::new(pair, 0, spellings) }
     }
 
     /// Takes up a pair that is counted `count` times.
@@ -41,11 +41,11 @@ impl<'l, T: Tie> Rivals<'l, T> {
         self.seen.push(Self::candidate(bound, pair, spellings));
     }
 
-    /// Takes up those pairs of a new token with all others that were never seen.
-    pub fn expect(&mut self, new: u32, pairs: &Pairs, spellings: &[Arc<[u8]>]) {
+    /// Takes up those pairs of a new token with all others that are not seen here, and may come.
+    pub fn expect(&mut self, new: u32, pairs: &Pairs, spellings: &[Arc<[u8]>], may_come: impl Fn(Pair) -> bool) {
         for pair in (0..=new).flat_map(|other| [(other, new), (new, other)]) {
             let lost = self.lost(pair, spellings);
-            if lost > self.unseen && pairs.count(pair) == 0 {
+            if lost > self.unseen && pairs.count(pair) == 0 && may_come(pair) {
                 self.unseen = lost;
             }
         }

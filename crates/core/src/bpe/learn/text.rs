@@ -3,10 +3,11 @@
 use crate::error::{Error, Result};
 use crate::memory::ask_for_huge_pages;
 
-use super::alphabet::Alphabet;
+use super::Alphabet;
+use crate::bpe::alphabet::HOLE;
 
 /// Stands between pieces.
-pub const BORDER: u32 = u32::MAX;
+pub const BORDER: u32 = HOLE;
 /// Stands where a token of several symbols was swallowed.
 const GONE: u32 = u32::MAX - 1;
 
