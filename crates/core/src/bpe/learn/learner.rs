@@ -64,7 +64,8 @@ impl<'l, T: Tie> Learner<'l, T> {
         if !T::ASKS_FOR_PLACE {
             pieces.sort_by_key(|&(_, count)| Reverse(count)); // as the text would have it
         }
-        let text = Text::new(pieces.into_iter(), alphabet)?;
+        let text = Text::new(&pieces, alphabet)?;
+        drop(pieces);
         let spellings = alphabet.symbols();
         Ok(Self {
             limits: Limits { alphabet, most_bytes: options.most_bytes },

@@ -51,7 +51,7 @@ pub struct Pairs {
 
 /// So many slots for so many pairs make short searches.
 fn slots_for(pairs: usize) -> usize {
-    pairs + pairs / 2 + 1
+    pairs + pairs / 3 + 1
 }
 
 impl Pairs {

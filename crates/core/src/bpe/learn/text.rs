@@ -22,8 +22,8 @@ pub struct Text {
 
 impl Text {
     /// `pieces` in the order in which they are to stand. Little memory goes into counts where equal ones stand together.
-    pub fn new<'p>(pieces: impl Iterator<Item = (&'p [u8], u64)> + Clone, alphabet: &impl Alphabet) -> Result<Self> {
-        let places: usize = pieces.clone().map(|(piece, _)| piece.len() + 1).sum::<usize>() + 1;
+    pub fn new(pieces: &[(&[u8], u64)], alphabet: &impl Alphabet) -> Result<Self> {
+        let places: usize = pieces.iter().map(|(piece, _)| piece.len() + 1).sum::<usize>() + 1;
         if places >= GONE as usize {
             return Err(Error::value(format!(
                 "the distinct pieces hold {places} bytes; the trainer takes up to {GONE}. Train on a sample, or split \
@@ -31,14 +31,14 @@ impl Text {
             )));
         }
         pieces
-            .clone()
-            .try_fold(0u64, |sum, (piece, count)| sum.checked_add(count.checked_mul(piece.len() as u64)?))
+            .iter()
+            .try_fold(0u64, |sum, &(piece, count)| sum.checked_add(count.checked_mul(piece.len() as u64)?))
             .ok_or_else(|| Error::value("the counts of the pieces add up to more than 2^64 bytes"))?;
         let mut symbols = Vec::with_capacity(places);
         ask_for_huge_pages(symbols.spare_capacity_mut());
         let (mut ends, mut weights) = (Vec::new(), Vec::new());
         symbols.push(BORDER);
-        for (piece, count) in pieces {
+        for &(piece, count) in pieces {
             if weights.last() != Some(&count) {
                 ends.push(0);
                 weights.push(count);
