@@ -63,7 +63,7 @@ def test_bytes(tie_rule: str) -> None:
 
         first = train(dict.fromkeys(initial, 1), 100)
         expected = train(pieces, len(first) + 15, first)
-        merges, _, certain = _core.Pieces(list(pieces.items())).learn_bpe(
+        merges, _, certain, _ = _core.Pieces(list(pieces.items())).learn_bpe(
             len(first) + 15, order, tie_rule, None, most, False, initial
         )
         assert listed(merges) == list(expected), (pieces, most, initial)
@@ -92,10 +92,15 @@ def test_whole_characters(tie_rule: str) -> None:
         needed = len(reference.train_whole_characters({}, 99, tie_rule=tie_rule, initial=initial))
         room = needed + rng.randint(0, 20)
         expected = reference.train_whole_characters(pieces, room, tie_rule=tie_rule, allowed=allowed, initial=initial)
-        merges, _, _ = _core.Pieces(list(pieces.items())).learn_bpe(
+        merges, _, _, (_, sizes) = _core.Pieces(list(pieces.items())).learn_bpe(
             room, reference.BYTES, tie_rule, None, most, True, initial
         )
         assert listed(merges) == list(expected), (pieces, most, initial, room)
+        done = rng.randint(0, len(expected))
+        some_merges = dict(list(expected.items())[:done])
+        tokens = sum(count * len(reference.encode(piece, some_merges)) for piece, count in pieces.items())
+        assert len(sizes) == len(expected) + 1
+        assert round % 4 == 0 or sizes[done] == tokens
         vocab = reference.make_vocab(expected)
         check_whole(vocab[256:])
         assert len(set(vocab)) == len(vocab) and all(allowed(token) for token in vocab)
@@ -160,7 +165,7 @@ def test_characters(tie_rule: str) -> None:
         expected = reference.train(words, len(first) + 15, given=first, **options)
         ours = _core.Pieces(list(pieces.items()))
         assert ours.characters(mark, limit, initial) == [symbol.encode() for symbol in sorted(alphabet)]
-        merges, _, _ = ours.learn_bpe_of_characters(len(first) + 15, mark, tie_rule, None, most, limit, initial)
+        merges, *_ = ours.learn_bpe_of_characters(len(first) + 15, mark, tie_rule, None, most, limit, initial)
         assert listed(merges) == list(expected), (pieces, mark, limit, most, initial)
         spelled = reference.make_vocab(expected, sorted(alphabet))
         assert {token.decode() + mark for token in initial} <= set(spelled)
@@ -210,8 +215,8 @@ def test_merges_that_are_certain_with_limits_and_initial_tokens(tie_rule: str) -
         most, initial = rng.choice((None, 2, 3, 4)), [b"ab"] if rng.random() < 0.5 else []
         table = subword.count_pieces(texts, pattern="none")
         options = (30, reference.BYTES, tie_rule, None, most, False, initial)
-        expected, _, _ = table.pieces(in_order=True)[0].learn_bpe(*options)
-        merges, _, certain = table.pieces(min_count=least, in_order=True)[0].learn_bpe(*options)
+        expected, *_ = table.pieces(in_order=True)[0].learn_bpe(*options)
+        merges, _, certain, _ = table.pieces(min_count=least, in_order=True)[0].learn_bpe(*options)
         assert merges[:certain].tolist() == expected[:certain].tolist()
         lost = any(count < least for count in pieces.values())
         assert certain >= len(initial) if lost else certain == 0

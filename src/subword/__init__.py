@@ -14,6 +14,7 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
+from .remap import Remap
 from .spec import (
     BPE,
     Decode,
@@ -29,12 +30,13 @@ from .spec import (
     Template,
     Vocab,
 )
-from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
+from .tokenizer import Changed, Chunk, StreamDecoder, Tokenizer, load
 from .training import PRESETS, train
 
 __all__ = [
     "BPE",
     "PRESETS",
+    "Changed",
     "Chunk",
     "CountTable",
     "Decode",
@@ -48,6 +50,7 @@ __all__ = [
     "Normalize",
     "PrefixSpace",
     "Ragged",
+    "Remap",
     "Spec",
     "SpecialTokenError",
     "Split",

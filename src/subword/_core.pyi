@@ -256,8 +256,9 @@ class Pieces:
         max_token_bytes: int | None = None,
         whole_characters: bool = False,
         initial: Sequence[bytes] = [],
-    ) -> tuple[_U32, _U64, int]:
-        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed;
+        and how many bytes the pieces have by count, and how many tokens they are before the first merge and after each.
 
         Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
         """
@@ -274,7 +275,7 @@ class Pieces:
         max_token_bytes: int | None = None,
         limit: int | None = None,
         initial: Sequence[bytes] = [],
-    ) -> tuple[_U32, _U64, int]:
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
         """The same over `characters(end_of_word, limit, initial)`, whose ids are their places.
 
         Ill-formed pieces are left out.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from . import _core, corpus
-from .arguments import byte_count, list_of, path_of, string, thread_count
+from .arguments import byte_count, choice, list_of, path_of, string, thread_count
 from .corpus.cutting import cut, may_span_a_cut
 from .corpus.storing import Blocks
+from .corpus.utf8 import ERRORS, handled_text
 from .counts import CountTable, Part, Run, Splitting, run_of, source_name
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError
@@ -34,6 +36,7 @@ def count_pieces(
     normalization: Literal["NFC", "NFD", "NFKC", "NFKD"] | None = None,
     source: str = "",
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -47,8 +50,8 @@ def count_pieces(
     count_pieces(b)` for lists of texts.
 
     Args:
-        texts, files, pattern, digits, special_tokens, normalization, field, threads: as for `train`. These special
-            tokens, in this order, are those of the tokenizer.
+        texts, files, pattern, digits, special_tokens, normalization, field, errors, threads: as for `train`. These
+            special tokens, in this order, are those of the tokenizer.
         source: a name for this text, which `train` can give a weight.
         memory: how much memory the counts may take while counting, in bytes or as in `"2GB"`; what goes beyond it is
             kept on disk. Python and its libraries, some 100 MB, come on top, and so do the distinct pieces of one text
@@ -65,7 +68,7 @@ def count_pieces(
     splitting = Splitting(pattern, digits, normalization, tuple(list_of("special_tokens", special_tokens)))
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
-    items = source_of(texts, files, string("field", field), splitting)
+    items = source_of(texts, files, string("field", field), errors, splitting)
     limit = None if memory is None else byte_count("memory", memory)
     folder = None if temp is None else path_of(temp)
     return count_texts(items, splitting, source_name(source), limit, folder, thread_count(threads), progress)
@@ -75,26 +78,33 @@ def source_of(
     texts: Iterable[Text | Mapping[str, Any]] | None,
     files: Iterable[str | os.PathLike[str]] | None,
     field: str,
+    errors: str,
     splitting: Splitting,
 ) -> Iterator[Text]:
     """The texts, one way or the other."""
+    choice("errors", errors, ERRORS)
     if (texts is None) == (files is None):
         raise SubwordValueError("give either texts or files=, one of the two")
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
         kind = type(texts).__name__
         raise SubwordValueError(f"texts must be a list of texts, not one {kind}: write [text], or files=[path]")
+    if isinstance(texts, Mapping):  # such as a dict of data sets: its keys are no corpus
+        names = ", ".join(map(repr, texts))
+        raise SubwordValueError(
+            f"texts must be a list of texts, not a {type(texts).__name__}; did you mean one of {names}?"
+        )
     if isinstance(files, (str, os.PathLike)):
         raise SubwordValueError(f"files must be a list of paths, not one path: write [{str(files)!r}]")
     if files is not None:
         found = corpus.find_files(list_of("files", files))
         whole = splitting.keeps_texts_whole
-        return corpus.read_texts(found, field, uncuttable=splitting.special_tokens, whole=whole)
+        return corpus.read_texts(found, field, uncuttable=splitting.special_tokens, whole=whole, errors=errors)
     assert texts is not None
     try:
         items = iter(texts)
     except TypeError:
         raise SubwordValueError(f"texts must be a list of texts, not {type(texts).__name__}") from None
-    return _texts_in(items, field)
+    return _texts_in(items, field) if errors == "keep" else _well_formed(_texts_in(items, field), errors)
 
 
 def count_texts(
@@ -149,6 +159,21 @@ def _texts_in(items: Iterator[Any], field: str) -> Iterator[Text]:
         else:
             names = ", ".join(map(repr, item))
             raise SubwordValueError(f"text {number}: a row without the field {field!r}; it has {names or 'none'}")
+
+
+def _well_formed(texts: Iterator[Any], errors: str) -> Iterator[Any]:
+    for number, text in enumerate(texts):
+        if isinstance(text, (bytes, bytearray, memoryview)):
+            yield handled_text(bytes(text), f"text {number}", errors)
+            continue
+        if isinstance(text, str) and errors == "strict" and (alone := _SURROGATE.search(text)):
+            raise SubwordValueError(
+                f"text {number}: a surrogate, which UTF-8 does not have, at character {alone.start()}"
+            )
+        yield text
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _in_parts(texts: Iterator[Any], most: int) -> Iterator[Any]:

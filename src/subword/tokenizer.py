@@ -20,6 +20,7 @@ from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
+from .remap import Remap
 from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
@@ -510,6 +511,40 @@ class Tokenizer:
             raise SubwordValueError("normalized=True needs a tokenizer that matches tokens in normalized text")
         return Tokenizer(self._spec.replace(stages=stages, extra=tuple(extra)), engine=self._engine_name)
 
+    def prune(
+        self,
+        keep: Iterable[int | str | bytes] | None = None,
+        unused_on: Iterable[Text] | None = None,
+        *,
+        drop_tokens: Iterable[str] = (),
+        threads: int | None = None,
+    ) -> Changed:
+        """A tokenizer without some of the entries. Every text whose tokens all stay has the same tokens as before.
+
+        What stays is what `keep` names and what encoding `unused_on` gives; what these are merged from; the bytes (or
+        characters) that pieces start as; and the special and other extra tokens, those of the template and of the roles
+        included. The rest is removed, and the ids of what stays move together, in their order. Text that took a removed
+        entry takes smaller ones.
+
+        Args:
+            keep: ids, or tokens as `str` or bytes.
+            unused_on: texts; special tokens are taken from them. With `keep`, what either says stays.
+            drop_tokens: extra tokens to remove, too; from the template and the roles as well. Text that spells one is
+                ordinary text afterwards. Alone, it removes nothing else.
+            threads: how many threads encode `unused_on`; all cores by default.
+
+        Returns:
+            `(tokenizer, remap)`; `remap` has the new id of each old one, and carries embedding tables over.
+
+        Raises:
+            UnknownTokenError: `keep` or `drop_tokens` names something that is not there.
+            SubwordValueError: an argument cannot be used.
+        """
+        from . import pruning
+
+        spec, remap = pruning.prune(self, keep, unused_on, drop_tokens, threads)
+        return Changed(Tokenizer(spec, engine=self._engine_name), remap)
+
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write the tokenizer to a file: all of it, or nothing.
 
@@ -557,6 +592,13 @@ class Tokenizer:
                 self._policies.clear()
             policy = self._policies[key] = self._engine.policy(sorted(taken), sorted(refused))
         return policy, add
+
+
+class Changed(NamedTuple):
+    """A tokenizer made from another by changing its vocabulary, and what became of the ids."""
+
+    tokenizer: Tokenizer
+    remap: Remap
 
 
 class Chunk(NamedTuple):

@@ -44,6 +44,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
+CURVE_STEP = 1000
+"""How many merges lie between two rows of the curve of a training."""
+
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
 
 UNK = "<unk>"
@@ -75,6 +78,7 @@ def train(
     limit_alphabet: int | None = None,
     keep_whole_characters: bool = False,
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -139,6 +143,8 @@ def train(
             by their own counts; one for which there is no room with its beginning is passed over. Ties: to
             `"smallest-ids"`, beginnings stand behind the 256 bytes, in the order of their bytes. (Tokens of
             `unit="character"` are whole characters anyway.)
+        errors: what becomes of bytes that are not UTF-8: `"keep"` learns from them as they are; `"replace"` puts U+FFFD
+            in their place; with `"strict"` they are an error that names the file and the place.
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
@@ -147,7 +153,9 @@ def train(
 
     Returns:
         The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
-        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too.
+        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too. Its `curve` says
+        how many tokens the text is after each thousand merges; `learned_from`, of how many pieces and bytes (both by
+        weight, and without what `min_count` left out).
 
     Raises:
         SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
@@ -182,7 +190,7 @@ def train(
     first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
     _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
     if counts is None:
-        items = source_of(texts, files, string("field", field), splitting)
+        items = source_of(texts, files, string("field", field), errors, splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
     if tie_rule == "first-seen" and not table.has_first:
         raise SubwordValueError(
@@ -209,12 +217,14 @@ def train(
         _check_size(vocab_size, alphabet, first_merges, specials)
     room = vocab_size - len(alphabet) - len(specials)
     tell = (lambda done: progress("learn", done, room)) if progress else None
+    if tell:
+        tell(0)  # with much text, the first merge is a while away
     most, first = wanted.max_token_bytes, wanted.initial
     if unit == "byte":
         order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
-        merges, found, certain = pieces.learn_bpe(room, order, tie_rule, tell, most, whole, first)
+        merges, found, certain, size = pieces.learn_bpe(room, order, tie_rule, tell, most, whole, first)
     else:
-        merges, found, certain = pieces.learn_bpe_of_characters(
+        merges, found, certain, size = pieces.learn_bpe_of_characters(
             room, end_of_word, tie_rule, tell, most, wanted.limit_alphabet, first
         )
         merges = merges + np.uint32(1)  # behind <unk>
@@ -233,7 +243,18 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
         **wanted.report(first_merges),
+        "learned_from": {"pieces": _number(pieces.total, scale), "bytes": _number(size[0], scale)},
+        "curve": _curve(found, size, len(alphabet) + len(specials), scale),
     }
+    if any(table.sources):
+        sizes = {name: [part.bytes for part in parts] for name, parts in table.sources.items()}
+        report["sources"] = {
+            name: {
+                "bytes": None if None in sizes[name] else sum(size or 0 for size in sizes[name]),
+                "pieces": sum(part.pieces for part in parts),
+            }
+            for name, parts in table.sources.items()
+        }
     if weights:
         report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
     if least > 1:
@@ -259,6 +280,32 @@ def train(
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(spec)
+
+
+def _curve(
+    counts: np.ndarray[Any, np.dtype[np.uint64]],
+    size: tuple[int, np.ndarray[Any, np.dtype[np.uint64]]],
+    base: int,
+    scale: int,
+) -> list[dict[str, int | float | None]]:
+    """What the text is before the first merge, after each thousand, and in the end; `size` is as the core gives it.
+
+    `count`: how often the last pair was counted. (Of the two pairs in `aaa` only one is merged: the number of tokens
+    says what was.)
+    """
+    text_bytes, tokens = size
+    rows: list[dict[str, int | float | None]] = []
+    for done in dict.fromkeys((*range(0, len(tokens), CURVE_STEP), len(tokens) - 1)):
+        rows.append(
+            {
+                "merges": done,
+                "vocab_size": base + done,
+                "tokens": _number(int(tokens[done]), scale),
+                "bytes_per_token": round(text_bytes / int(tokens[done]), 4) if tokens[done] else None,
+                "count": _number(int(counts[done - 1]), scale) if done else None,
+            }
+        )
+    return rows
 
 
 def _number(numerator: int, denominator: int) -> int | float:

@@ -103,11 +103,11 @@ class Wanted:
         pieces = _core.Pieces([(token, 1) for token in self.initial])
         enough = sum(map(len, self.initial))
         if unit == "byte":
-            merges, _, _ = pieces.learn_bpe(
+            merges, *_ = pieces.learn_bpe(
                 enough, byte_order, tie_rule, None, self.max_token_bytes, self.keep_whole_characters
             )
         else:
-            merges, _, _ = pieces.learn_bpe_of_characters(enough, end_of_word, tie_rule, None, self.max_token_bytes)
+            merges, *_ = pieces.learn_bpe_of_characters(enough, end_of_word, tie_rule, None, self.max_token_bytes)
         return len(merges)
 
     def check_characters(self, alphabet: Sequence[bytes], end_of_word: str) -> None:

@@ -307,8 +307,8 @@ pub fn memory_to_learn(pieces: u64, bytes: u64) -> u64 {
     core::bpe::learn::memory(pieces, bytes)
 }
 
-/// Merges, their counts, and how many of them are certain.
-type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
+/// Merges, their counts, how many of them are certain, and the bytes and (before the first and after each) the tokens.
+type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize, (u64, Bound<'py, PyArray1<u64>>));
 
 fn learn<'py>(
     py: Python<'py>,
@@ -332,7 +332,8 @@ fn learn<'py>(
     })?;
     let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
     let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
-    Ok((merges, learned.counts.into_pyarray(py), learned.certain))
+    let size = (learned.bytes, learned.tokens.into_pyarray(py));
+    Ok((merges, learned.counts.into_pyarray(py), learned.certain, size))
 }
 
 /// The id of each byte, from all bytes in the order of their ids.

@@ -26,13 +26,27 @@ from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
 from .info import info
+from .prune import prune
+from .remap_embeddings import remap_embeddings
 from .show import show
 from .train import train
 from .vocab import vocab
 
 COMMANDS = {
     command.__name__.replace("_", "-"): command
-    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+    for command in (
+        train,
+        count_pieces,
+        encode,
+        decode,
+        count,
+        show,
+        info,
+        vocab,
+        convert,
+        prune,
+        remap_embeddings,
+    )
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -84,8 +98,9 @@ def overview(
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
 
-    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz or .zst; .parquet and
-    .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples of a command.
+    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz, .zst, .bz2 or .xz;
+    .parquet and .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples
+    of a command.
     """
 
 

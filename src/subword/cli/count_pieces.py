@@ -12,7 +12,17 @@ from .. import counting, counts
 from ..arguments import byte_count, thread_count
 from ..corpus import find_files, size_on_disk
 from . import common
-from .train import DigitsOpt, MemoryOpt, NormalizationOpt, PatternOpt, RegexOpt, SpecialOpt, pattern_of, texts_in
+from .train import (
+    DigitsOpt,
+    ErrorsOpt,
+    MemoryOpt,
+    NormalizationOpt,
+    PatternOpt,
+    RegexOpt,
+    SpecialOpt,
+    pattern_of,
+    texts_in,
+)
 
 
 def count_pieces(
@@ -39,8 +49,10 @@ def count_pieces(
     ] = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
+    errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Count the pieces of text, to train on the counts.
@@ -62,8 +74,8 @@ def count_pieces(
     limit = None if memory is None else byte_count("--memory", memory)
     found = find_files(files)
     started = time.perf_counter()
-    with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
-        texts = texts_in(found, splitting, field, stdin_format, tick)
+    with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
+        texts = texts_in(found, splitting, field, stdin_format, tick, errors)
         folder = str(temp or out.resolve().parent)
         table = counting.count_texts(texts, splitting, counts.source_name(name), limit, folder, thread_count(threads))
         rows = table.save(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -11,9 +11,11 @@ import typer
 
 from .. import counts, training
 from ..corpus import find_files, read_texts, size_on_disk
+from ..corpus.utf8 import ERRORS
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
+from ..report.training import curve_line, training_page
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
 from . import common
@@ -25,7 +27,12 @@ ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
 DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
 
+Errors: TypeAlias = Literal["keep", "strict", "replace"]
+
 TIE_RULES = ", ".join(training.TIE_RULES)
+MOST_NAMES = 20
+"""So many names of files stand in a report."""
+
 SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 # What says how text becomes pieces, for `train` and `count-pieces`.
@@ -61,6 +68,16 @@ NormalizationOpt = Annotated[
 MemoryOpt = Annotated[
     str | None,
     typer.Option("--memory", metavar="SIZE", help="How much memory counts may take, as in 2GB; the rest goes to disk."),
+]
+
+ErrorsOpt = Annotated[
+    Errors,
+    typer.Option(
+        "--errors",
+        metavar="|".join(ERRORS),
+        parser=common.one_of(*ERRORS),
+        help="Bytes that are not UTF-8: kept, an error, or U+FFFD in their place.",
+    ),
 ]
 
 
@@ -191,8 +208,14 @@ def train(
     memory: MemoryOpt = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
+    errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
+    report_to: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a page about the training as well: one .html file."),
+    ] = None,
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Train a tokenizer on text.
@@ -218,6 +241,10 @@ def train(
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     common.check_out(out, force)
+    if report_to is not None:
+        if report_to.suffix.lower() not in (".html", ".htm"):
+            raise common.UsageError(f"--report {report_to}: a report is an .html file; the name must say so")
+        common.check_out(report_to, force)
     arguments: dict[str, Any] = {
         "vocab_size": vocab_size,
         "pattern": pattern_of(pattern, regex),
@@ -253,7 +280,7 @@ def train(
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
             if not is_given(name) and not (name == "pattern" and regex is not None) and not preset:
                 arguments[name] = None
-        with common.progress() as report:
+        with common.progress(how=progress) as report:
             tok = training.train(
                 counts=counted, weights=_weights(weight), **arguments, threads=threads, progress=_learning(report)
             )
@@ -261,18 +288,34 @@ def train(
         found = find_files(files or ())
         tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
         splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
-        with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
-            texts = texts_in(found, splitting, field, stdin_format, tick)
+        with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
+            texts = texts_in(found, splitting, field, stdin_format, tick, errors)
             tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
     tok.save(out)
     summary: dict[str, Any] = {
         "out": str(out),
         **(tok.training or {}),
         "seconds": round(time.perf_counter() - started, 3),
+        "report": None if report_to is None else str(report_to),
         "first_merges": [visible(tok.token_bytes(id)) for id in _merged_ids(tok)[:24]],
         "fingerprint": tok.fingerprint,
     }
+    if report_to is not None:
+        with common.atomic_file(report_to) as file:
+            file.write(training_page(tok, out.name, _about(summary, counted or files or (), memory)).encode())
     common.print_json(summary) if json else _render(summary)
+
+
+def _about(summary: dict[str, Any], inputs: Sequence[Path | str], memory: str | None) -> dict[str, str]:
+    """What the report says of a run besides what the tokenizer knows."""
+    names = list(map(str, inputs))
+    return {
+        "read": ", ".join(names[:MOST_NAMES])
+        + (f" and {len(names) - MOST_NAMES:,} more" if names[MOST_NAMES:] else ""),
+        "memory": memory or "",
+        "time": f"{summary['seconds']:,.1f} s{_speed(summary)}",
+        "written to": summary["out"],
+    }
 
 
 def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
@@ -290,10 +333,11 @@ def texts_in(
     field: str,
     stdin: common.StdinFormat,
     tick: Callable[[int], None] | None,
+    errors: str = "keep",
 ) -> Iterator[bytes]:
     """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
     whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
-    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin)
+    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin, errors=errors)
 
 
 def _lines_of(path: Path) -> list[bytes]:
@@ -330,15 +374,16 @@ def _merged_ids(tok: Tokenizer) -> list[int]:
     return ids[len(ids) - len(tok.spec.model.merges) :]
 
 
+def _speed(summary: dict[str, Any]) -> str:
+    if summary["bytes"] is None:
+        return ""
+    return f" ({summary['bytes'] / 1e6 / max(summary['seconds'], 0.001):,.1f} MB/s)"
+
+
 def _render(summary: dict[str, Any]) -> None:
     amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
-    speed = ""
     if summary["bytes"] is not None:
-        megabytes = summary["bytes"] / 1e6
-        amounts, speed = (
-            f"{megabytes:,.2f} MB in {amounts}",
-            f" ({megabytes / max(summary['seconds'], 0.001):,.1f} MB/s)",
-        )
+        amounts = f"{summary['bytes'] / 1e6:,.2f} MB in {amounts}"
     pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
     if pruned:
         amounts += f"; {pruned:,} rarer ones left out, {summary['pruned']['certain_merges']:,} merges certain"
@@ -346,8 +391,9 @@ def _render(summary: dict[str, Any]) -> None:
         (
             ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
             ("text", amounts),
-            ("time", f"{summary['seconds']:,.1f} s{speed}"),
+            ("tokens", curve_line(summary)),
+            ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
             ("first merges", "  ".join(summary["first_merges"])),
-            ("written to", summary["out"]),
+            ("written to", " and ".join(filter(None, (summary["out"], summary["report"])))),
         )
     )

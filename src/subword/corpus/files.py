@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ..arguments import path_of
 from ..errors import FormatError, SubwordOSError, SubwordValueError, warn
@@ -227,13 +227,56 @@ def _unzstd(source: Source) -> Iterator[bytes]:
         raise _DamagedError("it ends too early")
 
 
-DECOMPRESSORS: dict[str, Callable[[Source], Iterator[bytes]]] = {".gz": _gunzip, ".zst": _unzstd}
+def _bunzip(source: Source) -> Iterator[bytes]:
+    import bz2
+
+    return _streams(source, bz2.BZ2Decompressor, (OSError,))
+
+
+def _unxz(source: Source) -> Iterator[bytes]:
+    import lzma
+
+    return _streams(source, lzma.LZMADecompressor, (lzma.LZMAError,))
+
+
+def _streams(source: Source, decompressor: Callable[[], Any], damaged: tuple[type[Exception], ...]) -> Iterator[bytes]:
+    """Bzip2 or xz, of one stream or several. Each call gives a bounded part of what a small file may swell to."""
+    stream = None
+    empty = True
+    while block := source.read(READ_SIZE):
+        while block:
+            if stream is None:
+                block = block.lstrip(b"\0") if not empty else block  # xz may be padded with zeros between streams
+                if not block:
+                    break
+                stream = decompressor()
+            empty = False
+            try:
+                data = stream.decompress(block, READ_SIZE)
+                yield data
+                while not stream.eof and not stream.needs_input:
+                    yield stream.decompress(b"", READ_SIZE)
+            except damaged as error:
+                raise _DamagedError(str(error)) from error
+            block = stream.unused_data if stream.eof else b""
+            stream = None if stream.eof else stream
+    if stream is not None or empty:
+        raise _DamagedError("it ends too early")
+
+
+DECOMPRESSORS: dict[str, Callable[[Source], Iterator[bytes]]] = {
+    ".gz": _gunzip,
+    ".zst": _unzstd,
+    ".bz2": _bunzip,
+    ".xz": _unxz,
+}
 
 FOREIGN: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b"\xff\xfe", b"\xfe\xff"), "UTF-16 or UTF-32", "convert it to UTF-8 first"),
     ((b"\x1f\x8b\x08",), "gzip", "its name must end in .gz"),
     ((b"\x28\xb5\x2f\xfd",), "Zstandard", "its name must end in .zst"),
-    ((b"BZh", b"\xfd7zXZ\0"), "bzip2 or xz", "decompress it first, or pipe it in"),
+    ((b"BZh",), "bzip2", "its name must end in .bz2"),
+    ((b"\xfd7zXZ\0",), "xz", "its name must end in .xz"),
     ((b"PAR1",), "Parquet", "its name must end in .parquet"),
     ((b"ARROW1",), "Arrow", "its name must end in .arrow or .feather"),
     ((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"SQLite format 3\0"), "a zip, PDF, PNG or SQLite file", "extract its text"),
@@ -250,7 +293,11 @@ def _refuse_foreign(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
             break
     for starts, kind, advice in FOREIGN:
         if head.startswith(starts):
+            if path == STDIN and "its name" in advice:
+                advice = "pipe its text in, as zcat, zstdcat, bzcat and xzcat do, or name the file"
             raise FormatError(f"{name_of(path)}: not text but {kind}: {advice}")
+    if head[257:262] == b"ustar":
+        raise FormatError(f"{name_of(path)}: not text but a tar archive: extract its files")
     if head:
         yield head
     yield from blocks

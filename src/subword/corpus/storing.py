@@ -77,8 +77,10 @@ class Blocks:
 
 
 @contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
+def replacing(path: str, what: str = "counts") -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when it is complete; if anything goes wrong, `path` is as it was.
+
+    `what` it holds, errors name.
 
     Raises:
         SubwordOSError: it cannot be written.
@@ -103,7 +105,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         if isinstance(error, SubwordOSError):
             raise
-        raise SubwordOSError(error.errno, f"cannot write counts: {error.strerror or error}", path) from error
+        raise SubwordOSError(error.errno, f"cannot write {what}: {error.strerror or error}", path) from error
 
 
 def _mode_of(target: str) -> int | None:

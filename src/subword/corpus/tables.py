@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import FormatError, SubwordOSError, SubwordValueError
 from .files import OnBytes, name_of
+from .utf8 import handled_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 """What stands between the fields of a row, by the names of files."""
@@ -30,12 +31,12 @@ def read_csv(path: Path, lines: Iterable[bytes], field: str, separator: str) -> 
     at = None
     try:
         for row in rows:
-            if at is None:
+            if at is None and row:
                 names = [name.removeprefix("\ufeff") for name in row]
                 if field not in names:
                     raise FormatError(f"{name_of(path)}: no column {field!r}; {_names(names)}")
                 at = names.index(field)
-            elif row:
+            elif at is not None and row:
                 if len(row) != len(names):
                     problem = f"{len(row)} fields, where the first row has {len(names)}"
                     raise FormatError(f"{name_of(path)}, line {rows.line_num}: {problem}")
@@ -44,7 +45,7 @@ def read_csv(path: Path, lines: Iterable[bytes], field: str, separator: str) -> 
         raise FormatError(f"{name_of(path)}, line {rows.line_num}: not well-formed: {error}") from error
 
 
-def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> Iterator[Row]:
+def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None, errors: str = "keep") -> Iterator[Row]:
     """The texts in a column of a Parquet or Arrow file, a few rows at a time.
 
     Raises:
@@ -72,7 +73,7 @@ def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> It
                     number += 1
                     if not text.is_valid:
                         raise FormatError(f"{path}, row {number}: the column {field!r} has no value")
-                    yield number, text.as_py()
+                    yield number, handled_text(text.as_py(), f"{path}, row {number}", errors)
                 if on_bytes is not None:
                     on_bytes(size * group // groups - told)
                     told = size * group // groups

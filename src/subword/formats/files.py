@@ -38,8 +38,8 @@ def os_error(error: OSError, doing: str, path: str) -> SubwordOSError:
     return _CLASSES.get(type(error), SubwordOSError)(error.errno, f"{doing}: {error.strerror}", path)
 
 
-def read_file(path: str) -> bytes:
-    """The content of a file.
+def read_file(path: str, what: str = "a tokenizer") -> bytes:
+    """The content of a file; `what` it should hold, errors name.
 
     Raises:
         SubwordOSError: it cannot be read.
@@ -49,13 +49,13 @@ def read_file(path: str) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise os_error(error, "cannot read a tokenizer", path) from error
+        raise os_error(error, f"cannot read {what}", path) from error
     if len(data) > MAX_FILE_BYTES:
-        raise FormatError(f"{path}: more than {MAX_FILE_BYTES:,} bytes; this cannot be a tokenizer file")
+        raise FormatError(f"{path}: more than {MAX_FILE_BYTES:,} bytes; this cannot be {what}")
     return data
 
 
-def write_file(path: str, data: bytes) -> None:
+def write_file(path: str, data: bytes, what: str = "a tokenizer") -> None:
     """Write a file so that, whatever happens, the old content or the new stands there, whole.
 
     The new content goes into a file beside it that then takes its place. An existing file keeps its permissions and
@@ -68,7 +68,7 @@ def write_file(path: str, data: bytes) -> None:
     try:
         _replace(target, data, _mode_of(target))
     except OSError as error:
-        raise os_error(error, "cannot write a tokenizer", path) from error
+        raise os_error(error, f"cannot write {what}", path) from error
 
 
 def write_files(folder: str, files: Mapping[str, bytes]) -> None:

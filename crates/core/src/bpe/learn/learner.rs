@@ -127,7 +127,31 @@ impl<'l, T: Tie> Learner<'l, T> {
             merges: self.made.iter().map(|Made { pair, .. }| (entry(pair.0), entry(pair.1))).collect(),
             counts: self.made.iter().map(|made| made.count).collect(),
             certain: self.certain,
+            bytes: self.text.bytes,
+            tokens: self.sizes(),
         }
+    }
+
+    /// How many tokens the pieces are before the first merge and after each. A merge is done as often as what it makes
+    /// is there in the end, by itself or in what was made of it; not as often as its pair was counted: of the two pairs
+    /// in `aaa`, one is merged. (Only of whole characters it is a little more than encoding gives, where the text holds
+    /// beginnings of characters that do not end.)
+    fn sizes(&self) -> Vec<u64> {
+        let (mut used, mut tokens) = self.text.tokens(&self.lengths);
+        // What made a symbol that has no entry to this day is undone first.
+        let never = self.late.iter().rev().map(|(&id, &pair)| (pair, id));
+        let made = self.made.iter().rev().map(|made| (made.pair, made.id));
+        let mut sizes = vec![tokens];
+        for ((left, right), id) in never.chain(made) {
+            let times = used[id as usize];
+            used[left as usize] += times;
+            used[right as usize] += times;
+            tokens += times;
+            sizes.push(tokens);
+        }
+        sizes.drain(..self.late.len());
+        sizes.reverse();
+        sizes
     }
 
     /// Takes the winner out of the queue. A candidate whose count or tie key has changed goes back with the new one:

@@ -63,6 +63,10 @@ pub struct Learned {
     pub counts: Vec<u64>,
     /// How many of them are proved to be what all pieces give, where pieces were left out.
     pub certain: usize,
+    /// How many bytes the pieces that were learned from have, each piece as often as it was counted.
+    pub bytes: u64,
+    /// How many tokens these pieces are before the first merge, and after each.
+    pub tokens: Vec<u64>,
 }
 
 /// Told now and then how many merges there are; says whether to go on.

@@ -15,9 +15,13 @@ const GONE: u32 = u32::MAX - 1;
 /// stands its id; others mean nothing.
 pub struct Text {
     symbols: Vec<u32>,
-    /// Pieces behind each other that were counted equally often are a stretch: its last place, and that count.
+    /// Pieces behind each other that were counted equally often are a stretch: where it ends, and that count.
     ends: Vec<u32>,
     weights: Vec<u64>,
+    /// How many pieces there are, and how many bytes they have, each as often as it was counted. Pieces without symbols
+    /// have no bytes.
+    pieces: u64,
+    pub bytes: u64,
 }
 
 impl Text {
@@ -37,19 +41,23 @@ impl Text {
         let mut symbols = Vec::with_capacity(places);
         ask_for_huge_pages(symbols.spare_capacity_mut());
         let (mut ends, mut weights) = (Vec::new(), Vec::new());
+        let (mut total, mut bytes) = (0, 0);
         symbols.push(BORDER);
         for &(piece, count) in pieces {
             if weights.last() != Some(&count) {
                 ends.push(0);
                 weights.push(count);
             }
+            let start = symbols.len();
             alphabet.push_symbols(piece, &mut symbols);
+            total += count;
+            bytes += if symbols.len() > start { piece.len() as u64 * count } else { 0 };
             symbols.push(BORDER);
             if let Some(end) = ends.last_mut() {
-                *end = symbols.len() as u32 - 1;
+                *end = symbols.len() as u32;
             }
         }
-        Ok(Self { symbols, ends, weights })
+        Ok(Self { symbols, ends, weights, pieces: total, bytes })
     }
 
     /// Tells `each` the pairs of neighbours, with their place and how often it was counted.
@@ -64,6 +72,23 @@ impl Text {
             }
             start = end;
         }
+    }
+
+    /// How often each token is there, and how many tokens there are, what the alphabet lacks among them.
+    pub fn tokens(&self, lengths: &[u32]) -> (Vec<u64>, u64) {
+        let mut used = vec![0; lengths.len()];
+        let (mut place, mut stretch, mut tokens) = (1, 0, 0);
+        while place < self.symbols.len() {
+            let (id, weight) = (self.symbols[place], self.weight(place as u32, &mut stretch));
+            tokens += weight;
+            if id == BORDER {
+                place += 1;
+            } else {
+                used[id as usize] += weight;
+                place += lengths[id as usize] as usize;
+            }
+        }
+        (used, tokens - self.pieces) // every piece has a border behind it
     }
 
     /// Has the memory around a place read ahead.
