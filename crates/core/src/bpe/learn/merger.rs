@@ -87,7 +87,8 @@ impl Merger {
     ) {
         let new = lengths.len() as u32 - 1;
         self.join(pair, &pairs.places()[list], text, lengths);
-        self.count(pair, new, pairs);
+        let is_there = |pair: Pair, place| text.is_at(pair, lengths[pair.0 as usize], place);
+        self.count(pair, new, pairs, is_there);
         let places = pairs.places_mut();
         for Join { place, before, after } in self.joins.drain(..) {
             if before != BORDER {
@@ -132,9 +133,9 @@ impl Merger {
     }
 
     /// Counts the pairs that come, and less often those that go.
-    fn count(&mut self, (left, right): Pair, new: u32, pairs: &mut Pairs) {
+    fn count(&mut self, (left, right): Pair, new: u32, pairs: &mut Pairs, is_there: impl Fn(Pair, u32) -> bool) {
         let Self { before, after, .. } = self;
-        pairs.reserve(before.ids.len() + after.ids.len(), before.places + after.places);
+        pairs.reserve(before.ids.len() + after.ids.len(), before.places + after.places, is_there);
         for &id in &before.ids {
             pairs.prefetch((id, left));
             pairs.prefetch((id, new));

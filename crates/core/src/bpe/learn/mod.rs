@@ -117,3 +117,55 @@ fn learn_by<T: Tie>(
 pub fn memory(pieces: u64, bytes: u64) -> u64 {
     pieces.saturating_mul(64).saturating_add(bytes.saturating_mul(64)).saturating_add(16 << 20)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// What counting all anew before every merge gives, with the smallest ids first.
+    fn recounted(pieces: &[(&[u8], u64)], limit: usize) -> Vec<(u32, u32)> {
+        let mut split: Vec<(Vec<u32>, u64)> =
+            pieces.iter().map(|(piece, count)| (piece.iter().map(|&byte| byte.into()).collect(), *count)).collect();
+        let mut merges = Vec::new();
+        while merges.len() < limit {
+            let mut counts = BTreeMap::new();
+            for (ids, count) in &split {
+                ids.windows(2).for_each(|pair| *counts.entry((pair[0], pair[1])).or_insert(0) += count);
+            }
+            let Some((&pair, _)) = counts.iter().rev().max_by_key(|(_, &count)| count) else { break };
+            let new = 256 + merges.len() as u32;
+            for (ids, _) in &mut split {
+                let mut at = 0;
+                while at + 1 < ids.len() {
+                    if (ids[at], ids[at + 1]) == pair {
+                        ids.splice(at..at + 2, [new]);
+                    }
+                    at += 1;
+                }
+            }
+            merges.push(pair);
+        }
+        merges
+    }
+
+    #[test]
+    fn learning_is_a_recount() -> Result<()> {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let byte_ids: [u32; 256] = std::array::from_fn(|byte| byte as u32);
+        for _ in 0..100 {
+            let letters = 1 + random(5);
+            let texts: Vec<Vec<u8>> =
+                (0..60).map(|_| (0..1 + random(12)).map(|_| b'a' + random(letters) as u8).collect()).collect();
+            let pieces: Vec<(&[u8], u64)> = texts.iter().map(|text| (&**text, 1 + random(4))).collect();
+            let options = Options { tie_rule: TieRule::SmallestIds, most_bytes: usize::MAX, initial: &[] };
+            let learned = learn(pieces.clone(), 80, &byte_ids, &options, None, &mut |_| Ok(()))?;
+            assert_eq!(learned.merges, recounted(&pieces, 80));
+        }
+        Ok(())
+    }
+}

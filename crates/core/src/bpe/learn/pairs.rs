@@ -49,6 +49,9 @@ pub struct Pairs {
     dead: usize,
 }
 
+/// How many places lists may have together, so that 32 bits tell where each starts. (Few in tests, to see what happens.)
+const MOST_PLACES: usize = if cfg!(test) { 100 } else { u32::MAX as usize };
+
 /// So many slots for so many pairs make short searches.
 fn slots_for(pairs: usize) -> usize {
     pairs + pairs / 3 + 1
@@ -76,7 +79,7 @@ impl Pairs {
         });
         let places = found.iter().map(|slot| slot.len as usize).sum();
         let mut pairs = Self { slots: Table::default(), used: 0, places: Vec::new(), dead: 0 };
-        pairs.reserve(found.len(), places);
+        pairs.reserve(found.len(), places, |_, _| true);
         for slot in &mut found {
             slot.start = pairs.add(slot.pair(), slot.count, slot.len);
         }
@@ -137,14 +140,17 @@ impl Pairs {
         }
     }
 
-    /// Makes room for so many more pairs, which have so many places. Lists may move.
-    pub fn reserve(&mut self, pairs: usize, places: usize) {
+    /// Makes room for so many more pairs, which have so many places. Lists may move. `is_there` says whether a pair still
+    /// stands at a place.
+    pub fn reserve(&mut self, pairs: usize, places: usize, is_there: impl Fn(Pair, u32) -> bool) {
         if slots_for(self.used + pairs) > self.slots.len() {
             let live = self.iter().count();
             self.rehash(slots_for((live + pairs) * 3 / 2));
         }
-        if self.places.len() + places > self.places.capacity() && self.dead > self.places.len() / 5 {
-            self.compact();
+        if self.places.len() + places > MOST_PLACES {
+            self.compact(is_there); // what is left, and comes now, is less than the places of the text
+        } else if self.places.len() + places > self.places.capacity() && self.dead > self.places.len() / 5 {
+            self.compact(|_, _| true);
         }
         if self.places.len() + places > self.places.capacity() {
             self.places.reserve_exact(places + self.places.len() / 5);
@@ -162,19 +168,25 @@ impl Pairs {
         }
     }
 
-    /// Moves the lists together, over those of the pairs that are counted no more.
-    fn compact(&mut self) {
+    /// Moves the lists together, over those of the pairs that are counted no more, with only the places that `keep`.
+    fn compact(&mut self, keep: impl Fn(Pair, u32) -> bool) {
         let live = self.slots.iter().zip(0u32..).filter(|(slot, _)| slot.count > 0);
         let mut live: Vec<(u32, u32)> = live.map(|(slot, at)| (slot.start, at)).collect();
         live.sort_unstable();
         let mut end = 0;
         for (_, at) in live {
             let slot = &mut self.slots[at as usize];
-            self.places.copy_within(slot.places(), end as usize);
-            slot.start = end;
-            end += slot.len;
+            let start = end;
+            for from in slot.places() {
+                let place = self.places[from];
+                if keep(slot.pair(), place) {
+                    self.places[end] = place;
+                    end += 1;
+                }
+            }
+            (slot.start, slot.len) = (start as u32, (end - start) as u32);
         }
-        self.places.truncate(end as usize);
+        self.places.truncate(end);
         self.dead = 0;
     }
 
