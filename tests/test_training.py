@@ -44,6 +44,36 @@ def test_tiny_corpora_full_of_ties(tie_rule: str) -> None:
 
 
 @pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
+def test_learning_goes_on_from_merges_already_made(tie_rule: str) -> None:
+    rng = random.Random(tie_rule)
+    for round in range(500):
+        letters = "abcde"[: rng.randint(1, 5)]
+        pieces = {"".join(rng.choices(letters, k=rng.randint(1, 60))).encode(): rng.randint(1, 3) for _ in range(8)}
+        order = bytes(rng.sample(range(256), 256)) if round % 2 else IDENTITY
+        found = _core.Pieces(list(pieces.items()))
+        whole = found.learn_bpe(30, order, tie_rule, None)
+        expected = reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule)
+        for done in {0, 1, rng.randint(0, 30), 30}:
+            part = found.learn_bpe(done, order, tie_rule, None)
+            merges, counts, certain, _ = found.learn_bpe(30, order, tie_rule, None, start=part[:3])
+            assert (merges.tolist(), counts.tolist(), certain) == (whole[0].tolist(), whole[1].tolist(), whole[2])
+            start = dict(list(expected.items())[:done])
+            assert reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule, start=start) == expected
+            letters_only = found.learn_bpe_of_characters(done, "·", tie_rule, None)
+            again, counts, *_ = found.learn_bpe_of_characters(30, "·", tie_rule, None, start=letters_only[:3])
+            once = found.learn_bpe_of_characters(30, "·", tie_rule, None)
+            assert (again.tolist(), counts.tolist()) == (once[0].tolist(), once[1].tolist())
+
+
+def test_merges_that_no_learning_gives_are_not_gone_on_from() -> None:
+    pieces = _core.Pieces([(b"abab", 1)])
+    for wrong, why in (([[97, 256]], "no such entry before it"), ([[97, 98], [97, 98]], "a second time")):
+        start = np.array(wrong, dtype=np.uint32), np.ones(len(wrong), dtype=np.uint64), 0
+        with pytest.raises(SubwordValueError, match=why):
+            pieces.learn_bpe(9, IDENTITY, "smallest-ids", None, start=start)
+
+
+@pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "none"])
 def test_real_text(pattern: str, tie_rule: str) -> None:
     texts = list(TEXTS.values())[:60]
@@ -265,7 +295,7 @@ def tokens_by_reference(text: bytes, tok: subword.Tokenizer, merges: int) -> int
 
 
 def test_the_curve_is_what_encoding_with_so_many_merges_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subword.training.CURVE_STEP", 1)
+    monkeypatch.setattr("subword.sizes.CURVE_STEP", 1)
     rng = random.Random(7)
     corpora = [
         ["aaaaaaaa aaa aaaaa"],  # pairs that overlap are counted more often than they are merged

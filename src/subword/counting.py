@@ -17,7 +17,7 @@ from .corpus.utf8 import ERRORS, handled_text
 from .counts import CountTable, Part, Run, Splitting, run_of, source_name
 from .engine import extra_rows, stage_rows
 from .errors import SubwordValueError
-from .spec import ExtraToken, SplitRegex
+from .spec import SplitRegex
 from .tokenizer import Text
 
 Progress: TypeAlias = "Callable[[str, int, int | None], object]"
@@ -122,8 +122,7 @@ def count_texts(
     # An eighth of the memory is for sorted pieces, before they go to disk. Tables are full at two thirds of theirs.
     limit = None if memory is None else memory * 7 // 8
     feed = FEED_BYTES if memory is None else min(FEED_BYTES, max(memory // 512, 1 << 12))
-    extra = extra_rows(ExtraToken(0, token) for token in splitting.special_tokens)
-    counter = _core.PieceCounter(stage_rows(splitting.stages), extra, limit)
+    counter = _core.PieceCounter(stage_rows(splitting.stages), extra_rows(splitting.extra), limit)
     digest = hashlib.sha256() if hashed else None
     blocks = Blocks(None if memory is None else memory // 8, temp)
     runs: list[Run] = []

@@ -35,10 +35,11 @@ import numpy as np
 
 from . import _core, patterns
 from .arguments import choice, integer, list_of, path_of, string, token_content
-from .corpus.storing import Blocks, replacing
+from .corpus.storing import Blocks
 from .corpus.tables import pyarrow_or_error
 from .errors import FormatError, SubwordOSError, SubwordValueError, warn
-from .spec import Digits, MatchTokens, Normalize, Split, SplitRegex, Stage
+from .spec import Digits, ExtraToken, MatchTokens, Normalize, Split, SplitRegex, Stage
+from .writing import replacing
 
 KEY = b"subword.counts"
 VERSION = 1
@@ -96,6 +97,11 @@ class Splitting:
             stages.append(Digits(both[0]))  # type: ignore[arg-type]
             row = both[1]
         return (*stages, Split((patterns.pattern_of(*row.steps) or row).name))
+
+    @property
+    def extra(self) -> tuple[ExtraToken, ...]:
+        """What text is cut at and is not counted."""
+        return tuple(ExtraToken(0, token) for token in self.special_tokens)
 
     @property
     def keeps_texts_whole(self) -> bool:
@@ -324,7 +330,7 @@ class CountTable:
         settings = {name: encoding for name, encoding in encodings.items() if name in schema.names}
         rows = 0
         with (
-            replacing(path) as file,
+            replacing(path, "counts") as file,
             pq.ParquetWriter(
                 file,
                 schema,

@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .arguments import list_of, path_of, string
-from .corpus.storing import replacing
 from .errors import FormatError, SubwordValueError
-from .formats.files import os_error
 from .formats.json_node import Node, parse
 from .remap import Fill, Remap
+from .writing import os_error, replacing
 
 SUFFIXES = (".npy", ".safetensors")
 

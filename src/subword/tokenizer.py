@@ -545,6 +545,63 @@ class Tokenizer:
         spec, remap = pruning.prune(self, keep, unused_on, drop_tokens, threads)
         return Changed(Tokenizer(spec, engine=self._engine_name), remap)
 
+    def cut(self, n: int) -> Tokenizer:
+        """The tokenizer with `n` entries in all: the last merges are left out. One training gives all sizes.
+
+        Of a tokenizer that `train` made it is what training with `vocab_size=n` gives, its `training` included. (Only
+        `least_count` is None where a file kept no history: all formats but subword's own.) Of others, the ids of what
+        is left stay in their order and move up, so that there are no more holes than before.
+
+        Raises:
+            SubwordValueError: `n` is more than there are or leaves no room for what no merge makes, or (with
+                `keep_whole_characters`) for a character whose beginning is there. Or the merges, or ranks, stand in no
+                order in which they can have been learned; the message names an entry.
+        """
+        from . import sizes
+
+        return sizes.cut(self, n)
+
+    def extend(
+        self,
+        texts: Iterable[Any] | None = None,
+        *,
+        files: Iterable[str | os.PathLike[str]] | None = None,
+        counts: Any = None,
+        add: int,
+        tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
+        weights: Mapping[str, Any] | None = None,
+        min_count: int = 1,
+        field: str = "text",
+        errors: Literal["keep", "strict", "replace"] = "keep",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: Callable[[str, int, int | None], object] | None = None,
+    ) -> Changed:
+        """Learn `add` more entries from text. Every old id and merge stays, and is used first: what the new ones join
+        are the tokens that text had before. Learning on the same text from a smaller size gives the same as one run.
+
+        New entries have the ids from `n_vocab` on. None spells an entry or an extra token that is there.
+
+        Args:
+            add: how many; fewer where the text has no pairs left, and a `SubwordWarning` says so.
+            texts, files, counts, tie_rule, weights, min_count, field, errors, memory, threads, progress: as for `train`.
+                The text is cut into pieces as this tokenizer does it; `counts` must have been made so.
+
+        Returns:
+            The tokenizer, and the remap: an embedding row for a new entry starts as the mean of those of the tokens
+            that its bytes took before. Its `training` is about the extension.
+
+        Raises:
+            SubwordValueError: an argument cannot be used, or new entries would change what old ones make of a text:
+                where merges go by rank and some entry does not encode to itself.
+            SubwordOSError: a file cannot be read.
+        """
+        from . import extending
+
+        return extending.extend(
+            self, texts, files, counts, add, tie_rule, weights, min_count, field, errors, memory, threads, progress
+        )
+
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write the tokenizer to a file: all of it, or nothing.
 

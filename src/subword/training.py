@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy as np
 from . import patterns
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
+from .checkpoint import Checkpoint
 from .counting import Progress, count_texts, source_of
 from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
+from .sizes import curve, history, number
 from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
 from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
@@ -43,9 +45,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 """
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
-
-CURVE_STEP = 1000
-"""How many merges lie between two rows of the curve of a training."""
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -82,6 +81,7 @@ def train(
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on texts, on files, or on pieces that were counted. The result is the same for any number of
     threads, for any `memory`, and for counts of the same text.
@@ -150,6 +150,9 @@ def train(
         threads: how many threads count; all cores by default.
         progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
             `"learn"` (merges).
+        checkpoint: a file for the merges so far, written every half minute while merges are learned, and when that is
+            stopped by Ctrl-C. If it is there, the same call on the same text goes on from it, to the same result as in
+            one run. In the end it is removed. (The text is counted again; `counts=` saves that.)
 
     Returns:
         The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
@@ -159,7 +162,8 @@ def train(
 
     Raises:
         SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
-            another argument cannot be used.
+            another argument cannot be used. Or the checkpoint is that of another call, or of other text.
+        FormatError: the checkpoint is damaged.
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
@@ -180,7 +184,7 @@ def train(
             "o200k" if pattern is None else pattern, "pattern" if digits is None else digits, normalization, specials
         )
     else:
-        table = _table_of(counts, texts, files)
+        table = table_of(counts, texts, files)
         splitting = table.splitting
         _check_told(splitting, pattern, digits, normalization, specials)
         specials = splitting.special_tokens
@@ -188,7 +192,30 @@ def train(
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
     wanted.check_pieces(splitting)
     first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
-    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
+    check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
+    saved = None
+    if checkpoint is not None:
+        told = {name: str(weight) for name, weight in sorted((weights or {}).items())}
+        saved = Checkpoint(
+            path_of(checkpoint),
+            {
+                "vocab_size": vocab_size,
+                "pattern": splitting.pattern if isinstance(splitting.pattern, str) else asdict(splitting.pattern),
+                "digits": splitting.digits,
+                "normalization": splitting.normalization,
+                "special_tokens": list(specials),
+                "unit": unit,
+                "end_of_word": end_of_word,
+                "tie_rule": tie_rule,
+                "byte_order": byte_order,
+                "weights": told,
+                "min_count": least,
+                "max_token_bytes": wanted.max_token_bytes,
+                "initial": [token.decode("latin-1") for token in wanted.initial],
+                "limit_alphabet": wanted.limit_alphabet,
+                "keep_whole_characters": wanted.keep_whole_characters,
+            },
+        )
     if counts is None:
         items = source_of(texts, files, string("field", field), errors, splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
@@ -214,27 +241,41 @@ def train(
         symbols = pieces.characters(end_of_word, wanted.limit_alphabet, wanted.initial)
         wanted.check_characters(symbols, end_of_word)
         alphabet = [UNK.encode(), *symbols]
-        _check_size(vocab_size, alphabet, first_merges, specials)
+        check_size(vocab_size, alphabet, first_merges, specials)
     room = vocab_size - len(alphabet) - len(specials)
-    tell = (lambda done: progress("learn", done, room)) if progress else None
-    if tell:
-        tell(0)  # with much text, the first merge is a while away
-    most, first = wanted.max_token_bytes, wanted.initial
-    if unit == "byte":
-        order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
-        merges, found, certain, size = pieces.learn_bpe(room, order, tie_rule, tell, most, whole, first)
-    else:
-        merges, found, certain, size = pieces.learn_bpe_of_characters(
-            room, end_of_word, tie_rule, tell, most, wanted.limit_alphabet, first
-        )
+    start = None if saved is None else saved.start(pieces)
+
+    def tell(done: int) -> bool:
+        if progress:
+            progress("learn", done, room)
+        return saved is not None and saved.is_due()
+
+    if progress:
+        progress("learn", 0, room)  # with much text, the first merge is a while away
+    told_to = (tie_rule, tell if progress or saved else None, wanted.max_token_bytes)
+    rest = (wanted.initial, start, saved and saved.keep)
+    try:
+        if unit == "byte":
+            order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
+            merges, found, certain, size = pieces.learn_bpe(room, order, *told_to, whole, *rest)
+        else:
+            most = wanted.limit_alphabet
+            merges, found, certain, size = pieces.learn_bpe_of_characters(room, end_of_word, *told_to, most, *rest)
+    except KeyboardInterrupt:
+        if saved is None or saved.merges is None:
+            raise
+        raise KeyboardInterrupt(f"{saved.path} has {saved.merges:,} merges: the same call goes on from there") from None
+    if unit == "character":
         merges = merges + np.uint32(1)  # behind <unk>
+    if saved is not None:
+        saved.remove()
     report = {
         "algorithm": algorithm,
         "asked": vocab_size,
         "vocab_size": len(alphabet) + len(merges) + len(specials),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == room else "no pairs left",
-        "least_count": _number(int(found[-1]), scale) if len(found) else None,
+        "least_count": number(int(found[-1]), scale) if len(found) else None,
         "bytes": table.text_bytes,
         "pieces": table.total,
         "distinct_pieces": pieces.distinct,
@@ -243,8 +284,8 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
         **wanted.report(first_merges),
-        "learned_from": {"pieces": _number(pieces.total, scale), "bytes": _number(size[0], scale)},
-        "curve": _curve(found, size, len(alphabet) + len(specials), scale),
+        "learned_from": {"pieces": number(pieces.total, scale), "bytes": number(size[0], scale)},
+        "curve": curve(found, size, len(alphabet) + len(specials), scale),
     }
     if any(table.sources):
         sizes = {name: [part.bytes for part in parts] for name, parts in table.sources.items()}
@@ -261,12 +302,13 @@ def train(
         report["pruned"] = {
             "min_count": least,
             "distinct_pieces": pruned.pieces,
-            "pieces": _number(pruned.count.numerator, pruned.count.denominator),
+            "pieces": number(pruned.count.numerator, pruned.count.denominator),
             "certain_merges": certain if pruned.pieces else len(merges),
         }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    roles = (bos_token, eos_token, pad_token)
+    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report, history(found, size, scale))
     if unit == "character":
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
@@ -282,37 +324,6 @@ def train(
     return Tokenizer(spec)
 
 
-def _curve(
-    counts: np.ndarray[Any, np.dtype[np.uint64]],
-    size: tuple[int, np.ndarray[Any, np.dtype[np.uint64]]],
-    base: int,
-    scale: int,
-) -> list[dict[str, int | float | None]]:
-    """What the text is before the first merge, after each thousand, and in the end; `size` is as the core gives it.
-
-    `count`: how often the last pair was counted. (Of the two pairs in `aaa` only one is merged: the number of tokens
-    says what was.)
-    """
-    text_bytes, tokens = size
-    rows: list[dict[str, int | float | None]] = []
-    for done in dict.fromkeys((*range(0, len(tokens), CURVE_STEP), len(tokens) - 1)):
-        rows.append(
-            {
-                "merges": done,
-                "vocab_size": base + done,
-                "tokens": _number(int(tokens[done]), scale),
-                "bytes_per_token": round(text_bytes / int(tokens[done]), 4) if tokens[done] else None,
-                "count": _number(int(counts[done - 1]), scale) if done else None,
-            }
-        )
-    return rows
-
-
-def _number(numerator: int, denominator: int) -> int | float:
-    """A count by weight, for the report."""
-    return numerator // denominator if numerator % denominator == 0 else numerator / denominator
-
-
 def _bpe_spec(
     stages: Sequence[Stage],
     alphabet: Sequence[bytes],
@@ -320,6 +331,7 @@ def _bpe_spec(
     specials: Sequence[str],
     roles: tuple[str | None, str | None, str | None],
     report: dict[str, Any],
+    seen: dict[str, Any],
 ) -> Spec:
     """Ids: the alphabet in its order, the merges, the special tokens."""
     pieces = list(alphabet)
@@ -335,7 +347,7 @@ def _bpe_spec(
         extra=tuple(ExtraToken(id, token) for token, id in ids.items()),
         template=Template((*before, "A", *after), (*before, "A", *after, "B", *after)),
         roles={role: ids[token] for role, token in named.items() if token is not None},
-        notes={"training": report},
+        notes={"training": report, "history": seen},
     )
 
 
@@ -362,7 +374,8 @@ def _special_tokens(tokens: Iterable[str], *named: str | None) -> tuple[str, ...
     return (*specials, *(token for token in dict.fromkeys(roles) if token not in specials))
 
 
-def _table_of(counts: Any, texts: object, files: object) -> CountTable:
+def table_of(counts: Any, texts: object, files: object) -> CountTable:
+    """The counts that a call is given instead of texts."""
     if texts is not None or files is not None:
         raise SubwordValueError("give texts, files= or counts=, one of the three")
     items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
@@ -399,7 +412,8 @@ def _check_marker(end_of_word: str, unit: str) -> None:
             raise SubwordValueError('end_of_word goes with unit="character"')
 
 
-def _check_size(vocab_size: int, alphabet: Sequence[bytes], first_merges: int, specials: Sequence[str]) -> None:
+def check_size(vocab_size: int, alphabet: Sequence[bytes], first_merges: int, specials: Sequence[str]) -> None:
+    """Refuse a size that has no room for these, or is beyond all ids."""
     minimum = len(alphabet) + first_merges + len(specials)
     if vocab_size < minimum:
         units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"

@@ -3,6 +3,7 @@
 use crate::bpe::alphabet::{Alphabet, Characters, WholeCharacters};
 use crate::bpe::learn::{learn, Learned, Options, Progress};
 use crate::error::{Error, Result};
+use crate::hash::{checksum, mix};
 use crate::lost::Lost;
 
 #[derive(Default)]
@@ -42,6 +43,14 @@ impl Pieces {
         self.total
     }
 
+    /// A number that tells all that learning looks at from that of other pieces. Against accidents, not against attacks.
+    pub fn fingerprint(&self) -> u64 {
+        let ends = self.ends.iter().map(|&end| end as u64);
+        let lost = self.lost.iter().flat_map(|lost| [lost.pieces, lost.count]);
+        let numbers = ends.chain(self.counts.iter().copied()).chain(self.firsts.iter().copied()).chain(lost);
+        numbers.fold(checksum(&self.data), mix)
+    }
+
     fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.data[start..end])
@@ -74,9 +83,10 @@ impl Pieces {
         limit: usize,
         alphabet: &impl Alphabet,
         options: &Options<'_>,
+        start: &Learned,
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(self.items(), limit, alphabet, options, lost, progress)
+        learn(self.items(), limit, alphabet, options, lost, start, progress)
     }
 }

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
-use crate::{extras, ExtraRow};
+use crate::{extras, ExtraRow, Model};
 use subword_core as core;
 use subword_core::bpe::alphabet::Alphabet;
 use subword_core::bpe::learn::{Options, TieRule};
@@ -245,7 +245,8 @@ impl Pieces {
     }
 
     #[pyo3(signature = (
-        merges, byte_order, tie_rule, progress, max_token_bytes=None, whole_characters=false, initial=vec![]
+        merges, byte_order, tie_rule, progress, max_token_bytes=None, whole_characters=false, initial=vec![], start=None,
+        keep=None
     ))]
     #[allow(clippy::too_many_arguments)] // they are those of `train`
     fn learn_bpe<'py>(
@@ -258,12 +259,36 @@ impl Pieces {
         max_token_bytes: Option<usize>,
         whole_characters: bool,
         initial: Vec<Vec<u8>>,
+        start: Option<Start<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
+        let told = Told::new(progress, keep);
         let (byte_ids, options) = (byte_ids(byte_order).checked()?, options(tie_rule, max_token_bytes, &initial)?);
         if whole_characters {
-            return learn(py, &self.0, merges, &self.0.whole_characters(byte_ids, &initial), &options, progress);
+            let alphabet = self.0.whole_characters(byte_ids, &initial);
+            return learn(py, &self.0, merges, &alphabet, &options, start, told);
         }
-        learn(py, &self.0, merges, &byte_ids, &options, progress)
+        learn(py, &self.0, merges, &byte_ids, &options, start, told)
+    }
+
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<u64> {
+        interruptible(py, |_| Ok(self.0.fingerprint()))
+    }
+
+    /// Merges of the tokens of a model and of what these make, which spell neither an entry nor what is `taken`.
+    fn extend_bpe<'py>(
+        &self,
+        py: Python<'py>,
+        merges: usize,
+        model: &Model,
+        taken: Vec<Vec<u8>>,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<Learned<'py>> {
+        let alphabet = core::bpe::extend::Entries::new(&model.0, taken);
+        let options = options(tie_rule, None, &[])?;
+        learn(py, &self.0, merges, &alphabet, &options, None, Told::new(progress, None))
     }
 
     /// The alphabet, sorted.
@@ -279,7 +304,9 @@ impl Pieces {
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
-    #[pyo3(signature = (merges, end_of_word, tie_rule, progress, max_token_bytes=None, limit=None, initial=vec![]))]
+    #[pyo3(signature = (
+        merges, end_of_word, tie_rule, progress, max_token_bytes=None, limit=None, initial=vec![], start=None, keep=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn learn_bpe_of_characters<'py>(
         &self,
@@ -291,9 +318,12 @@ impl Pieces {
         max_token_bytes: Option<usize>,
         limit: Option<usize>,
         initial: Vec<Vec<u8>>,
+        start: Option<Start<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
         let options = options(tie_rule, max_token_bytes, &initial)?;
-        learn(py, &self.0, merges, &self.0.characters(end_of_word, limit, &initial), &options, progress)
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
+        learn(py, &self.0, merges, &alphabet, &options, start, Told::new(progress, keep))
     }
 }
 
@@ -310,30 +340,80 @@ pub fn memory_to_learn(pieces: u64, bytes: u64) -> u64 {
 /// Merges, their counts, how many of them are certain, and the bytes and (before the first and after each) the tokens.
 type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize, (u64, Bound<'py, PyArray1<u64>>));
 
+/// What learning goes on from: merges, their counts, and how many of them are certain.
+type Start<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
+
+/// Who is told how learning goes.
+struct Told {
+    /// Called with the number of merges; whether it returns something true, `keep` is called with them.
+    progress: Option<Py<PyAny>>,
+    /// Called with what was learned so far, also where learning is stopped.
+    keep: Option<Py<PyAny>>,
+}
+
+impl Told {
+    fn new(progress: &Bound<'_, PyAny>, keep: Option<Py<PyAny>>) -> Self {
+        Self { progress: (!progress.is_none()).then(|| progress.clone().unbind()), keep }
+    }
+
+    fn tell(
+        &self,
+        done: usize,
+        so_far: &dyn Fn() -> core::bpe::learn::Learned,
+        call: Call<'_>,
+        stop: Stop<'_>,
+    ) -> core::Result<()> {
+        let (mut is_due, mut told) = (false, Ok(()));
+        if let Some(progress) = &self.progress {
+            told = call(&mut |py| {
+                is_due = progress.call1(py, (done,))?.is_truthy(py)?;
+                Ok(())
+            });
+        }
+        if told.is_ok() && stop() {
+            told = Err(core::Error::interrupted());
+        }
+        match &self.keep {
+            Some(keep) if is_due || told.is_err() => {
+                let learned = so_far();
+                told.and(call(&mut |py| {
+                    let (merges, counts, certain, _) = to_arrays(py, &learned)?;
+                    keep.call1(py, (merges, counts, certain)).map(drop)
+                }))
+            }
+            _ => told,
+        }
+    }
+}
+
 fn learn<'py>(
     py: Python<'py>,
     pieces: &core::pieces::Pieces,
     merges: usize,
     alphabet: &(impl Alphabet + Sync),
     options: &Options<'_>,
-    progress: &Bound<'py, PyAny>,
+    start: Option<Start<'py>>,
+    told: Told,
 ) -> PyResult<Learned<'py>> {
-    let progress = (!progress.is_none()).then(|| progress.clone().unbind());
+    let start = start.map_or_else(|| Ok(core::bpe::learn::Learned::default()), from_arrays)?;
     let learned = calling(py, |call, stop| {
-        pieces.learn_bpe(merges, alphabet, options, &mut |done| {
-            if let Some(progress) = &progress {
-                call(&mut |py| progress.call1(py, (done,)).map(drop))?;
-            }
-            if stop() {
-                return Err(core::Error::interrupted());
-            }
-            Ok(())
-        })
+        let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+        pieces.learn_bpe(merges, alphabet, options, &start, &mut tell)
     })?;
+    to_arrays(py, &learned)
+}
+
+fn to_arrays<'py>(py: Python<'py>, learned: &core::bpe::learn::Learned) -> PyResult<Learned<'py>> {
     let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
     let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
-    let size = (learned.bytes, learned.tokens.into_pyarray(py));
-    Ok((merges, learned.counts.into_pyarray(py), learned.certain, size))
+    let size = (learned.bytes, learned.tokens.clone().into_pyarray(py));
+    Ok((merges, learned.counts.clone().into_pyarray(py), learned.certain, size))
+}
+
+fn from_arrays((merges, counts, certain): Start<'_>) -> PyResult<core::bpe::learn::Learned> {
+    let merges = merges.readonly().as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+    let counts = counts.readonly().as_array().to_vec();
+    Ok(core::bpe::learn::Learned { merges, counts, certain, ..Default::default() })
 }
 
 /// The id of each byte, from all bytes in the order of their ids.

@@ -85,12 +85,14 @@ def train(
     allowed: Callable[[Any], bool] = lambda token: True,
     given: Iterable[Pair] = (),
     late: Mapping[int, Pair] | None = None,
+    start: Mapping[Pair, int] | None = None,
 ) -> dict[Pair, int]:
     """Learn up to `n_merges` merges, fewer where no neighbours are left: (left id, right id) -> new id, in order.
 
     `pieces` lists the pieces of the text, or maps each to its count, in the order in which they are met. Symbol `k`
     of `alphabet` has the id `k`; the first merge has the id after the last symbol, and so on. The order of the
-    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen".
+    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen". `start` are merges to begin with,
+    as this returns them: they are made first, and they count.
 
     A pair is passed over unless `allowed` of what it spells. The merges in `given` come first, and count. Symbols in
     `late` (id -> pair) are no tokens at first: the first merge that needs one has its pair in front, with its id; a
@@ -101,6 +103,8 @@ def train(
         {(117, 103): 256, (104, 256): 257}
         >>> train({b"hug": 1, b"pug": 1, b"hugs": 1}, 2) == train([b"hug", b"pug", b"hugs"], 2)
         True
+        >>> train([b"hug", b"pug", b"hugs"], 3, start={(117, 103): 256, (104, 256): 257})
+        {(117, 103): 256, (104, 256): 257, (112, 256): 258}
         >>> train([b"hug", b"pug", b"hugs"], 2, allowed=lambda token: len(token) <= 2)
         {(117, 103): 256}
         >>> train([b"hug", b"pug", b"hugs"], 2, given=train([b"hu"], 1))
@@ -111,10 +115,11 @@ def train(
     choose = TIE_RULES[tie_rule]
     id_of = {symbol: id for id, symbol in enumerate(alphabet)}
     counted = pieces.items() if isinstance(pieces, dict) else ((piece, 1) for piece in pieces)
-    split = [([id_of[symbol] for symbol in piece], count) for piece, count in counted]
-    vocab = make_vocab({}, alphabet)  # id -> what it spells
-    merges: dict[Pair, int] = {}
-    unmade = dict(late or {})
+    merges = dict(start or {})
+    joined = {pair: id for pair, id in merges.items() if id >= len(alphabet)}
+    split = [(encode((id_of[symbol] for symbol in piece), joined), count) for piece, count in counted]
+    vocab = make_vocab(joined, alphabet)  # id -> what it spells
+    unmade = {id: pair for id, pair in (late or {}).items() if pair not in merges}
 
     def needed(pair: Pair) -> list[int]:
         return [*needed(unmade[pair[0]]), pair[0]] if pair[0] in unmade else []
@@ -127,7 +132,7 @@ def train(
         vocab.append(vocab[pair[0]] + vocab[pair[1]])
         split[:] = [(merge(ids, pair, idx), count) for ids, count in split]
 
-    for pair in given:
+    for pair in given if not merges else ():
         join(pair)
     while len(merges) < n_merges:
         # count all neighbours anew, in the order in which the text shows them now

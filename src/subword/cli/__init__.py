@@ -25,6 +25,7 @@ from .count import count
 from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
+from .extend import extend
 from .info import info
 from .prune import prune
 from .remap_embeddings import remap_embeddings
@@ -36,6 +37,7 @@ COMMANDS = {
     command.__name__.replace("_", "-"): command
     for command in (
         train,
+        extend,
         count_pieces,
         encode,
         decode,
@@ -114,8 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run([*args] or ["--help"])  # a copy: parsing empties the list
             sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
             return code if args else USAGE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print("interrupted" + (f": {one_line(stopped)}" if str(stopped) else ""), file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, BrokenPipeError):

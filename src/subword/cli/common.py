@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -324,21 +323,6 @@ def check_out(path: Path, force: bool, folder: bool = False) -> None:
         raise SubwordValueError(f"{path} exists; --force replaces it")
     if not os.access(path.parent, os.W_OK):
         raise SubwordValueError(f"{path.parent}: no permission to write into this folder")
-
-
-@contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name when it is complete, or not at all."""
-    target = path.resolve()
-    temporary = target.with_name(f".subword-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 # ======================== progress ========================

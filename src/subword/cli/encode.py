@@ -13,6 +13,7 @@ import typer
 
 from ..corpus import Document, name_of
 from ..tokenizer import Tokenizer, load
+from ..writing import replacing
 from . import common
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -74,7 +75,7 @@ def encode(
     with common.progress(show, progress) as report, common.ticking("encode", source.size, report) as tick:
         events = _encoded(tok, source.documents(whole, tick), how, ending, threads)
         if out is not None:
-            with common.atomic_file(out) as file:
+            with replacing(str(out), "ids") as file:
                 tokens = WRITERS[out.suffix](file, events)
         elif json:
             _print_json(events)

@@ -18,6 +18,7 @@ from ..report.terminal import visible
 from ..report.training import curve_line, training_page
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
+from ..writing import replacing
 from . import common
 
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
@@ -105,6 +106,15 @@ def train(
             parser=common.parse_size,
             show_default=False,
             help="Entries in all: bytes, merges and special tokens. 32000, 32_000 or 32k (k is 1,000).",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="SIZE,…",
+            show_default=False,
+            help="Several sizes from one training, instead of --vocab-size: as in 8k,16k,32k. Each gets a file.",
         ),
     ] = None,
     preset: Annotated[
@@ -206,6 +216,15 @@ def train(
         typer.Option("--keep-whole-characters", help="Learn no token that holds part of a character; for --unit byte."),
     ] = False,
     memory: MemoryOpt = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            show_default=False,
+            help="Keep the merges so far in this file; the same command goes on from there if it was stopped.",
+        ),
+    ] = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     errors: ErrorsOpt = "keep",
@@ -222,6 +241,9 @@ def train(
 
     The same text gives the same tokenizer, for any number of threads.
 
+    With --sizes the name that --out gives gets each size as it is written, at {size} or before the suffix: tok-8k.json.
+    Each file is what a training of that size alone would give.
+
     \b
     Examples:
       subword train corpus/ --vocab-size 32k --out tokenizer.json
@@ -229,6 +251,7 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
+      subword train corpus/ --sizes 8k,16k,32k -o "tok-{size}.json" --checkpoint tok.checkpoint
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
@@ -240,13 +263,17 @@ def train(
         raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
-    common.check_out(out, force)
+    if sizes is not None and vocab_size is not None:
+        raise common.UsageError("give --vocab-size or --sizes, not both")
+    outs = {out: None} if sizes is None else _outs(out, sizes)
+    for path in outs:
+        common.check_out(path, force)
     if report_to is not None:
         if report_to.suffix.lower() not in (".html", ".htm"):
             raise common.UsageError(f"--report {report_to}: a report is an .html file; the name must say so")
         common.check_out(report_to, force)
     arguments: dict[str, Any] = {
-        "vocab_size": vocab_size,
+        "vocab_size": vocab_size if sizes is None else max(size or 0 for size in outs.values()),
         "pattern": pattern_of(pattern, regex),
         "digits": digits,
         "special_tokens": special or (),
@@ -264,6 +291,7 @@ def train(
         "limit_alphabet": limit_alphabet,
         "keep_whole_characters": keep_whole_characters,
         "memory": memory,
+        "checkpoint": checkpoint,
     }
 
     def is_given(option: str) -> bool:
@@ -271,10 +299,14 @@ def train(
         return source is not None and source.name == "COMMANDLINE"
 
     for name, value in training.PRESETS[preset].items() if preset else ():
-        if not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
+        of_sizes = name == "vocab_size" and sizes is not None
+        if not of_sizes and not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
             arguments[name] = value
     if arguments["vocab_size"] is None:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
+    if sizes is not None and unit == "byte":
+        tokens = {token for token in (*arguments["special_tokens"], bos, eos, pad) if token}
+        training.check_size(min(size or 0 for size in outs.values()), training.ALL_BYTES, 0, sorted(tokens))
     started = time.perf_counter()
     if counted:
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
@@ -282,18 +314,22 @@ def train(
                 arguments[name] = None
         with common.progress(how=progress) as report:
             tok = training.train(
-                counts=counted, weights=_weights(weight), **arguments, threads=threads, progress=_learning(report)
+                counts=counted, weights=weights_of(weight), **arguments, threads=threads, progress=learning(report)
             )
     else:
         found = find_files(files or ())
-        tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
-        splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
+        specials = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
+        splitting = counts.Splitting(arguments["pattern"], digits, normalization, specials)
         with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
             texts = texts_in(found, splitting, field, stdin_format, tick, errors)
-            tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
-    tok.save(out)
+            tok = training.train(texts, **arguments, threads=threads, progress=learning(report))
+    written = []
+    for path, size in outs.items():
+        one = tok if size is None else tok.cut(size)
+        one.save(path)
+        written.append({"out": str(path), "vocab_size": len(one.vocab), "fingerprint": one.fingerprint})
     summary: dict[str, Any] = {
-        "out": str(out),
+        **({"out": str(out)} if sizes is None else {"sizes": written}),
         **(tok.training or {}),
         "seconds": round(time.perf_counter() - started, 3),
         "report": None if report_to is None else str(report_to),
@@ -301,7 +337,7 @@ def train(
         "fingerprint": tok.fingerprint,
     }
     if report_to is not None:
-        with common.atomic_file(report_to) as file:
+        with replacing(str(report_to), "a report") as file:
             file.write(training_page(tok, out.name, _about(summary, counted or files or (), memory)).encode())
     common.print_json(summary) if json else _render(summary)
 
@@ -314,8 +350,30 @@ def _about(summary: dict[str, Any], inputs: Sequence[Path | str], memory: str | 
         + (f" and {len(names) - MOST_NAMES:,} more" if names[MOST_NAMES:] else ""),
         "memory": memory or "",
         "time": f"{summary['seconds']:,.1f} s{_speed(summary)}",
-        "written to": summary["out"],
+        "written to": "  ".join(_written(summary)),
     }
+
+
+def _written(summary: dict[str, Any]) -> list[str]:
+    return [row["out"] for row in summary.get("sizes", [summary])]
+
+
+def _outs(out: Path, sizes: str) -> dict[Path, int | None]:
+    """Where the tokenizer of each size goes.
+
+    >>> _outs(Path("tok.json"), "8k, 16000")
+    {PosixPath('tok-8k.json'): 8000, PosixPath('tok-16000.json'): 16000}
+    """
+    outs: dict[Path, int | None] = {}
+    suffix = next(suffix for suffix in SUFFIXES if out.name.lower().endswith(suffix))
+    stem = out.name[: len(out.name) - len(suffix)]
+    pattern = out.name if "{size}" in out.name else f"{stem}-{{size}}{out.name[len(stem) :]}"
+    for text in map(str.strip, sizes.split(",")):
+        size = common.parse_size(text)
+        if size in outs.values():
+            raise common.UsageError(f"--sizes {sizes}: {size} is there twice")
+        outs[out.with_name(pattern.replace("{size}", text))] = size
+    return outs
 
 
 def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
@@ -349,9 +407,10 @@ def _lines_of(path: Path) -> list[bytes]:
     return [line for line in data.replace(b"\r\n", b"\n").split(b"\n") if line]
 
 
-def _weights(items: list[str] | None) -> dict[str, str]:
-    """
-    >>> _weights(["code=3/10", "a=b=2"])
+def weights_of(items: list[str] | None) -> dict[str, str]:
+    """What `--weight` says.
+
+    >>> weights_of(["code=3/10", "a=b=2"])
     {'code': '3/10', 'a=b': '2'}
     """
     weights = {}
@@ -363,7 +422,7 @@ def _weights(items: list[str] | None) -> dict[str, str]:
     return weights
 
 
-def _learning(report: common.Report | None) -> common.Report | None:
+def learning(report: common.Report | None) -> common.Report | None:
     """`report` without the stage of counting, which the reading of files reports itself."""
     return report and (lambda stage, done, total: None if stage == "count" else report(stage, done, total))
 
@@ -394,6 +453,6 @@ def _render(summary: dict[str, Any]) -> None:
             ("tokens", curve_line(summary)),
             ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
             ("first merges", "  ".join(summary["first_merges"])),
-            ("written to", " and ".join(filter(None, (summary["out"], summary["report"])))),
+            ("written to", " and ".join([*_written(summary), *filter(None, [summary["report"]])])),
         )
     )

@@ -1,25 +1,14 @@
-"""What counting keeps on disk: blocks in a file without a name, and files that appear under theirs when they are whole.
-
-A process that is killed leaves nothing of the first. Of the second it can leave the unfinished file, which has a name
-that follows from that of the target: whoever writes the same target next takes it over.
-"""
+"""What counting keeps on disk: blocks in a file without a name, of which a process that is killed leaves nothing."""
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
-from ..errors import SubwordOSError, SubwordValueError
-
-try:
-    import fcntl
-except ImportError:  # not on this system: then two processes that write one file at once are not told
-    fcntl = None  # type: ignore[assignment]
+from ..errors import SubwordOSError
 
 Handle: TypeAlias = "bytes | tuple[int, int]"
 """A block: itself, or where it starts in the file and how long it is."""
@@ -74,68 +63,3 @@ class Blocks:
     def on_disk(self) -> int:
         """How many bytes are in the file."""
         return self._end
-
-
-@contextmanager
-def replacing(path: str, what: str = "counts") -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when it is complete; if anything goes wrong, `path` is as it was.
-
-    `what` it holds, errors name.
-
-    Raises:
-        SubwordOSError: it cannot be written.
-        SubwordValueError: another process is writing it now.
-    """
-    target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.subword-tmp")
-    try:
-        mode = _mode_of(target)
-        with _own(temporary, path) as file:
-            try:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                if mode is not None:
-                    os.chmod(temporary, mode)
-                os.replace(temporary, target)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
-    except OSError as error:
-        if isinstance(error, SubwordOSError):
-            raise
-        raise SubwordOSError(error.errno, f"cannot write {what}: {error.strerror or error}", path) from error
-
-
-def _mode_of(target: str) -> int | None:
-    """The permissions of the file to be replaced, or None if there is none."""
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "this is not a regular file", target)
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only", target)
-    return stat.S_IMODE(mode)
-
-
-@contextmanager
-def _own(temporary: str, path: str) -> Iterator[BinaryIO]:
-    """The file `temporary`, empty and locked: new, or left by a process that was killed."""
-    while True:
-        with open(temporary, "ab") as file:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise SubwordValueError(f"{path}: another process is writing this file; wait for it") from None
-                except OSError:  # a file system without locks
-                    pass
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(temporary), os.fstat(file.fileno())):
-                    file.truncate(0)
-                    yield file
-                    return
-        # Whoever had the lock has moved the file to its place: once more, with a new one.

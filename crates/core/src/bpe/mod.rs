@@ -13,6 +13,7 @@
 mod affixes;
 pub mod alphabet;
 mod counts;
+pub mod extend;
 mod lanes;
 pub mod learn;
 mod matching;
@@ -175,6 +176,11 @@ impl Bpe {
     /// The marker behind the last unit of a piece; empty where there is none.
     pub fn end_of_word(&self) -> &[u8] {
         self.units.as_ref().map_or(&[], Units::end_of_word)
+    }
+
+    /// The token of characters without an entry, if there is one.
+    pub fn unk(&self) -> Option<Token> {
+        self.units.as_ref().and_then(Units::unk)
     }
 
     /// Refuses text with a byte that has no entry. All other functions rely on there being none.

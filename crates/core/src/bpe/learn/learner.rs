@@ -35,10 +35,10 @@ pub struct Learner<'l, T> {
 }
 
 /// A merge: what it joins, its id, and how often the pair was counted.
-struct Made {
-    pair: Pair,
-    id: u32,
-    count: u64,
+pub struct Made {
+    pub pair: Pair,
+    pub id: u32,
+    pub count: u64,
 }
 
 /// What tokens may be.
@@ -83,6 +83,14 @@ impl<'l, T: Tie> Learner<'l, T> {
         })
     }
 
+    /// Notes what was made of the `n_symbols` symbols of an alphabet before.
+    pub fn go_on_behind(&mut self, made: Vec<Made>, certain: usize, n_symbols: usize) {
+        for Made { id, .. } in &made {
+            self.late.remove(id);
+        }
+        (self.made, self.certain, self.n_symbols) = (made, certain, n_symbols as u32);
+    }
+
     /// Goes on until there are `limit` merges, or no pair is left.
     pub fn run(&mut self, limit: usize, lost: Option<&'l Lost>, progress: Progress<'_>) -> Result<()> {
         self.queue = Queue::above(self.pairs.iter().map(|(_, count)| count).max().unwrap_or(0));
@@ -104,10 +112,10 @@ impl<'l, T: Tie> Learner<'l, T> {
             visited += 64 + self.join(pair);
             if visited >= PROGRESS_EVERY {
                 visited = 0;
-                progress(self.made.len())?;
+                progress(self.made.len(), &|| self.learned())?;
             }
         }
-        progress(self.made.len())
+        progress(self.made.len(), &|| self.learned())
     }
 
     /// The merges that join tokens, without those that make symbols.
@@ -116,7 +124,7 @@ impl<'l, T: Tie> Learner<'l, T> {
     }
 
     /// The merges by the ids of the entries: the symbols that are entries from the start, then one a merge.
-    pub fn learned(self) -> Learned {
+    pub fn learned(&self) -> Learned {
         let first = self.n_symbols - self.limits.alphabet.late().len() as u32;
         let mut entries: Vec<u32> = (0..self.spellings.len() as u32).collect();
         for (made, entry) in self.made.iter().zip(first..) {

@@ -9,6 +9,7 @@
 //! on threads, or, unless the rule itself speaks of it, on the order of the pieces.
 
 mod learner;
+mod merged;
 mod merger;
 mod pairs;
 mod queue;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::lost::Lost;
 
 use learner::Learner;
+use merged::Merged;
 use queue::{FirstSeen, LargestString, SmallestIds, Tie};
 
 /// What to do when several pairs are counted equally often.
@@ -69,24 +71,27 @@ pub struct Learned {
     pub tokens: Vec<u64>,
 }
 
-/// Told now and then how many merges there are; says whether to go on.
-pub type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+/// Told now and then how many merges there are, and how to get them; says whether to go on.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, &dyn Fn() -> Learned) -> Result<()>;
 
-/// Learns up to `limit` merges from pieces and their counts, given in the order in which they were met.
+/// Learns merges from pieces and their counts, given in the order in which they were met, until there are `limit`.
 ///
-/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left.
+/// Ids: those of the alphabet, then one a merge. Fewer merges come back when no pair is left. `start` is what the same
+/// pieces gave before: learning goes on behind it, to what one run to `limit` gives. Only what `start` says is certain
+/// then: whether more would be depends on what was met on the way.
 pub fn learn(
     pieces: Vec<(&[u8], u64)>,
     limit: usize,
     alphabet: &impl Alphabet,
     options: &Options<'_>,
     lost: Option<&Lost>,
+    start: &Learned,
     progress: Progress<'_>,
 ) -> Result<Learned> {
     match options.tie_rule {
-        TieRule::FirstSeen => learn_by::<FirstSeen>(pieces, limit, alphabet, options, lost, progress),
-        TieRule::SmallestIds => learn_by::<SmallestIds>(pieces, limit, alphabet, options, lost, progress),
-        TieRule::LargestString => learn_by::<LargestString>(pieces, limit, alphabet, options, lost, progress),
+        TieRule::FirstSeen => learn_by::<FirstSeen>(pieces, limit, alphabet, options, lost, start, progress),
+        TieRule::SmallestIds => learn_by::<SmallestIds>(pieces, limit, alphabet, options, lost, start, progress),
+        TieRule::LargestString => learn_by::<LargestString>(pieces, limit, alphabet, options, lost, start, progress),
     }
 }
 
@@ -96,11 +101,19 @@ fn learn_by<T: Tie>(
     alphabet: &impl Alphabet,
     options: &Options<'_>,
     lost: Option<&Lost>,
+    start: &Learned,
     progress: Progress<'_>,
 ) -> Result<Learned> {
+    if !start.merges.is_empty() {
+        let (merged, made) = Merged::new(alphabet, start)?;
+        let mut learner = Learner::<T>::new(pieces, &merged, options)?;
+        learner.go_on_behind(made, start.certain, alphabet.symbols().len());
+        learner.run(limit, None, progress)?;
+        return Ok(learner.learned());
+    }
     let once = options.initial.iter().map(|piece| (&**piece, 1)).collect();
     let mut initial = Learner::<T>::new(once, alphabet, options)?;
-    initial.run(usize::MAX, None, &mut |_| Ok(()))?;
+    initial.run(usize::MAX, None, &mut |_, _| Ok(()))?;
     let mut learner = Learner::<T>::new(pieces, alphabet, options)?;
     for pair in initial.pairs_joined() {
         learner.join(pair);
@@ -163,7 +176,8 @@ mod tests {
                 (0..60).map(|_| (0..1 + random(12)).map(|_| b'a' + random(letters) as u8).collect()).collect();
             let pieces: Vec<(&[u8], u64)> = texts.iter().map(|text| (&**text, 1 + random(4))).collect();
             let options = Options { tie_rule: TieRule::SmallestIds, most_bytes: usize::MAX, initial: &[] };
-            let learned = learn(pieces.clone(), 80, &byte_ids, &options, None, &mut |_| Ok(()))?;
+            let learned =
+                learn(pieces.clone(), 80, &byte_ids, &options, None, &Learned::default(), &mut |_, _| Ok(()))?;
             assert_eq!(learned.merges, recounted(&pieces, 80));
         }
         Ok(())
