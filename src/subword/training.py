@@ -234,6 +234,7 @@ def train(
     if limit is not None:
         table.check_memory(limit, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
+    table = replace(table, runs=())  # what they hold goes, unless someone else has the table
     if pieces.distinct == 0:
         raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 

@@ -87,6 +87,6 @@ impl Pieces {
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(&self.items(), limit, alphabet, options, lost, start, progress)
+        learn(self.items(), limit, alphabet, options, lost, start, progress)
     }
 }
