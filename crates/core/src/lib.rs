@@ -28,8 +28,10 @@ pub mod pieces;
 pub mod pipeline;
 pub mod ranks;
 pub mod runs;
+pub mod sentencepiece;
 pub mod split;
 pub mod unicode;
+pub mod unigram;
 pub mod vocab;
 
 pub use error::{Error, Kind, Result};

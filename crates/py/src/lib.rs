@@ -5,6 +5,7 @@ mod counting;
 mod entries;
 mod errors;
 mod numbers;
+mod pieces;
 mod text;
 
 use std::ffi::CString;
@@ -471,6 +472,8 @@ mod _core {
     use super::counting::{memory_to_learn, run_block, PieceCounter, PieceMerge, Pieces};
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
+    #[pymodule_export]
+    use super::pieces::{sentencepiece_normalize, ScoredModel};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

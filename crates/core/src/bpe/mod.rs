@@ -14,9 +14,9 @@ mod affixes;
 mod counts;
 mod lanes;
 pub mod learn;
-mod merge;
+pub(crate) mod merge;
 mod prove;
-mod rules;
+pub(crate) mod rules;
 pub mod seams;
 mod trie;
 pub mod units;
@@ -39,7 +39,7 @@ use units::{UnitRow, Units};
 use windows::Pairs;
 
 /// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
-const SHORT: usize = lanes::SHORT;
+pub(crate) const SHORT: usize = lanes::SHORT;
 /// So many bytes are merged before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;

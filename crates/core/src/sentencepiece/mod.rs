@@ -1,0 +1,6 @@
+//! What SentencePiece does with a text before its models see it ([`normalize`], with the rules of a [`charsmap`]), and
+//! its kind of byte-pair encoding ([`bpe`]).
+
+pub mod bpe;
+pub mod charsmap;
+pub mod normalize;

@@ -1,0 +1,201 @@
+//! The unigram language model: the segmentation of a text whose entries' scores have the largest sum.
+//!
+//! `unigram/reference.py` says what each step means; here are the same steps over a [`trie`], [`lattice`] for all that
+//! looks at more than the best segmentation, and [`train`], which learns the entries.
+
+pub mod lattice;
+pub mod trie;
+
+use crate::error::{Error, Result};
+use crate::vocab::{show, Token, Vocab};
+use trie::{Trie, NONE, ROOT};
+
+/// What the score of a beginning of a text is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// SentencePiece's: 32 bits.
+    Float32,
+    /// HF tokenizers': 64 bits.
+    Float64,
+}
+
+/// What an entry is, as SentencePiece has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Normal,
+    /// Has about the best score, so that it is nearly always taken.
+    UserDefined,
+    /// Is never taken.
+    Unused,
+}
+
+/// What an unknown character scores below the worst entry.
+const UNK_PENALTY: f64 = 10.0;
+
+/// A token that is no entry: a character without one.
+pub const UNKNOWN: Token = NONE;
+
+pub struct Unigram {
+    pub vocab: Vocab,
+    trie: Trie,
+    /// Of each entry, as Viterbi adds it up.
+    scores: Vec<f64>,
+    /// Of each entry, as the lattice has it: SentencePiece counts a user-defined entry's length in characters there.
+    lattice_scores: Vec<f64>,
+    unk_score: f64,
+    precision: Precision,
+}
+
+/// The best way to a place in the text.
+#[derive(Clone, Copy)]
+struct Best<S> {
+    score: S,
+    /// Where its last token starts; MAX if there is no way yet.
+    start: u32,
+    token: Token,
+}
+
+/// Room that texts share, one after the other.
+#[derive(Default)]
+pub struct Scratch {
+    float32: Vec<Best<f32>>,
+    float64: Vec<Best<f64>>,
+}
+
+/// How a precision adds.
+trait Sum: Copy + Default + PartialOrd {
+    fn plus(self, score: f64) -> Self;
+}
+
+impl Sum for f32 {
+    #[inline]
+    fn plus(self, score: f64) -> Self {
+        self + score as Self
+    }
+}
+
+impl Sum for f64 {
+    #[inline]
+    fn plus(self, score: f64) -> Self {
+        self + score
+    }
+}
+
+impl Unigram {
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary.
+    pub fn new(vocab: Vocab, scores: &[f64], kinds: &[Kind], precision: Precision) -> Result<Self> {
+        if scores.len() != vocab.len() || kinds.len() != vocab.len() {
+            return Err(Error::format(format!(
+                "there are {} scores and {} kinds for {} entries",
+                scores.len(),
+                kinds.len(),
+                vocab.len()
+            )));
+        }
+        let tokens = || 0..vocab.len() as Token;
+        if let Some(token) = tokens().find(|&token| !scores[token as usize].is_finite()) {
+            let (entry, score) = (show(vocab.piece(token)), scores[token as usize]);
+            return Err(Error::format(format!("the score of {entry} is {score}; a score must be a finite number")));
+        }
+        let scored = || tokens().filter(|&token| kinds[token as usize] == Kind::Normal).map(|t| scores[t as usize]);
+        let (worst, bonus) = match precision {
+            // The smallest number above 0 that SentencePiece starts from, as if it were the smallest of all.
+            Precision::Float32 => {
+                (scored().fold(f64::from(f32::MAX), f64::min), scored().fold(f64::from(f32::MIN_POSITIVE), f64::max))
+            }
+            Precision::Float64 => (scored().fold(f64::INFINITY, f64::min), 0.0),
+        };
+        let score = |token: Token, length: usize| match kinds[token as usize] {
+            Kind::UserDefined if precision == Precision::Float32 => f64::from(length as f32 * bonus as f32) - 0.1,
+            _ => scores[token as usize],
+        };
+        let chars = |token| vocab.piece(token).iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        let lattice_score = |token| match precision {
+            Precision::Float32 => f64::from(score(token, chars(token)) as f32),
+            Precision::Float64 => score(token, chars(token)),
+        };
+        let mut keys: Vec<(&[u8], Token)> = tokens()
+            .filter(|&token| kinds[token as usize] != Kind::Unused)
+            .map(|token| (vocab.piece(token), token))
+            .collect();
+        keys.sort_unstable();
+        Ok(Self {
+            trie: Trie::new(&keys)?,
+            scores: tokens().map(|token| score(token, vocab.piece_len(token))).collect(),
+            lattice_scores: tokens().map(lattice_score).collect(),
+            unk_score: match precision {
+                Precision::Float32 => f64::from(worst as f32 - UNK_PENALTY as f32),
+                Precision::Float64 => worst - UNK_PENALTY,
+            },
+            precision,
+            vocab,
+        })
+    }
+
+    /// Appends the tokens of the best segmentation of `text`, each with the byte at which it ends. UNKNOWN stands for
+    /// one character that is no entry.
+    ///
+    /// Fails only on texts of more than 4 GB.
+    pub fn encode(&self, text: &[u8], scratch: &mut Scratch, out: &mut Vec<(Token, usize)>) -> Result<()> {
+        if text.len() >= u32::MAX as usize {
+            return Err(Error::value(format!("a piece of {} bytes is too long for this model: cut it", text.len())));
+        }
+        match self.precision {
+            Precision::Float32 => self.viterbi(text, &mut scratch.float32, out),
+            Precision::Float64 => self.viterbi(text, &mut scratch.float64, out),
+        }
+        Ok(())
+    }
+
+    fn viterbi<S: Sum>(&self, text: &[u8], best: &mut Vec<Best<S>>, out: &mut Vec<(Token, usize)>) {
+        best.clear();
+        best.resize(text.len() + 1, Best { score: S::default(), start: u32::MAX, token: UNKNOWN });
+        let mut start = 0;
+        while start < text.len() {
+            let score = best[start].score;
+            let char_end = start + char_len(text, start);
+            let mut is_known = false;
+            let mut node = ROOT;
+            for end in start + 1..=text.len() {
+                let Some(next) = self.trie.step(node, text[end - 1]) else { break };
+                node = next;
+                let token = self.trie.token(node);
+                if token != NONE {
+                    better(&mut best[end], score.plus(self.scores[token as usize]), start, token);
+                    is_known |= end == char_end;
+                }
+            }
+            if !is_known {
+                better(&mut best[char_end], score.plus(self.unk_score), start, UNKNOWN);
+            }
+            start = char_end;
+        }
+        let from = out.len();
+        let mut end = text.len();
+        while end > 0 {
+            out.push((best[end].token, end));
+            end = best[end].start as usize;
+        }
+        out[from..].reverse();
+    }
+}
+
+/// Of equals, what starts first stays.
+#[inline]
+fn better<S: Sum>(best: &mut Best<S>, score: S, start: usize, token: Token) {
+    if best.start == u32::MAX || score > best.score {
+        *best = Best { score, start: start as u32, token };
+    }
+}
+
+/// How many bytes the character at `at` has, by its first byte alone, as SentencePiece reads it.
+#[inline]
+pub fn char_len(text: &[u8], at: usize) -> usize {
+    let len = match text[at] {
+        0xF0.. => 4,
+        0xE0.. => 3,
+        0xC0.. => 2,
+        _ => 1,
+    };
+    len.min(text.len() - at)
+}
