@@ -28,6 +28,7 @@ pub mod pieces;
 pub mod pipeline;
 pub mod ranks;
 pub mod runs;
+pub mod scored;
 pub mod sentencepiece;
 pub mod split;
 pub mod unicode;

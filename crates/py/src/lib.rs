@@ -473,7 +473,7 @@ mod _core {
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
-    use super::pieces::{sentencepiece_normalize, ScoredModel};
+    use super::pieces::{learn_unigram, sentencepiece_normalize, ScoredModel};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

@@ -10,8 +10,9 @@ use subword_core::sentencepiece::bpe::ScoreBpe;
 use subword_core::sentencepiece::charsmap::Charsmap;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
 use subword_core::unigram::lattice::{Lattice, Path, Random};
+use subword_core::unigram::train::{train, Options};
 use subword_core::unigram::trie::{Trie, NONE};
-use subword_core::unigram::{Kind, Precision, Unigram};
+use subword_core::unigram::{Kind, Precision, Rules, Unigram};
 use subword_core::vocab::Vocab;
 
 enum Model {
@@ -70,8 +71,8 @@ impl ScoredModel {
         interruptible(py, |_| {
             let mut out = Vec::new();
             match &self.0 {
-                Model::Unigram(model) => model.encode(text, &mut Default::default(), &mut out)?,
-                Model::Bpe(model) => model.encode(text, &mut Default::default(), &mut out),
+                Model::Unigram(model) => model.encode(text, &mut out),
+                Model::Bpe(model) => model.encode(text, &mut out),
             }
             Ok(tokens(&out))
         })
@@ -112,6 +113,15 @@ impl ScoredModel {
 
     fn entropy(&self, text: &[u8], alpha: f64) -> PyResult<f64> {
         Ok(self.lattice(text)?.entropy(alpha))
+    }
+
+    /// The logarithm of the sum of all segmentations' probabilities, for each of some texts.
+    fn log_likelihoods(&self, py: Python<'_>, texts: Vec<Vec<u8>>) -> PyResult<Vec<f64>> {
+        let Model::Unigram(model) = &self.0 else { return self.lattice(&[]).map(|_| Vec::new()) };
+        interruptible(py, |_| {
+            let of = |text: &Vec<u8>| Lattice::new(model, text).map(|lattice| lattice.forward(1.0)[lattice.len()]);
+            texts.iter().map(of).collect()
+        })
     }
 
     /// Start, end, token and probability of each node, and the logarithm of the sum of all segmentations' probabilities.
@@ -160,4 +170,58 @@ pub fn sentencepiece_normalize<'py>(
     let mut out = Normalized::default();
     normalizer.apply(text, &mut out);
     Ok((PyBytes::new(py, &out.bytes), out.starts))
+}
+
+/// Which strings may be entries, by SentencePiece's names: the longest in characters, and its flags.
+type RuleRow = (usize, bool, bool, bool, bool, bool, bool);
+
+/// Learns the entries of a unigram model from words with counts: entries, their scores, the best first; then how many
+/// entries there were after each round and the mean log likelihood of a word; then how many characters have no entry.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn learn_unigram<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    offsets: PyReadonlyArray1<'py, i64>,
+    counts: PyReadonlyArray1<'py, i64>,
+    scripts: Vec<String>,
+    vocab_size: usize,
+    character_coverage: f64,
+    required_chars: &str,
+    seed_sentencepiece_size: usize,
+    shrinking_factor: f64,
+    num_sub_iterations: usize,
+    rules: RuleRow,
+    threads: usize,
+) -> PyResult<(Vec<(Bound<'py, PyBytes>, f64)>, Vec<(usize, f64)>, usize)> {
+    let (offsets, counts) = (offsets.as_slice()?, counts.as_slice()?);
+    if offsets.len() != counts.len() + 1 || offsets.first() != Some(&0) || offsets.last() != Some(&(data.len() as i64))
+        || offsets.windows(2).any(|pair| pair[0] > pair[1]) || counts.iter().any(|&count| count < 0)
+    {
+        return Err(core::Error::value("the offsets of the words do not fit them, or a count is negative")).checked();
+    }
+    let options = Options {
+        vocab_size,
+        character_coverage,
+        required_chars: required_chars.chars().collect(),
+        seed_sentencepiece_size,
+        shrinking_factor,
+        num_sub_iterations,
+        rules: Rules {
+            max_sentencepiece_length: rules.0,
+            split_by_unicode_script: rules.1,
+            split_by_number: rules.2,
+            split_by_whitespace: rules.3,
+            split_digits: rules.4,
+            treat_whitespace_as_suffix: rules.5,
+            allow_whitespace_only_pieces: rules.6,
+        },
+    };
+    let learned = interruptible(py, |stop| {
+        let word = |(pair, &count): (&[i64], &i64)| (&data[pair[0] as usize..pair[1] as usize], count as u64);
+        let words = offsets.windows(2).zip(counts).map(word);
+        train(words, &scripts, &options, threads, stop)
+    })?;
+    let pieces = learned.pieces.iter().map(|(piece, score)| (PyBytes::new(py, piece), *score)).collect();
+    Ok((pieces, learned.rounds, learned.left_out))
 }

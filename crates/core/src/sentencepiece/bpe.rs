@@ -95,16 +95,21 @@ impl ScoreBpe {
         ordered.sort_unstable_by(|a, b| b.total_cmp(a));
         ordered.dedup();
         let rank = |token: Token| ordered.partition_point(|&score| score > scores[token as usize]) as u32;
+        // What text can spell.
+        let is_matched = |token: Token| {
+            matches!(kinds.get(token as usize), Some(Kind::Normal | Kind::UserDefined))
+        };
+        let find = |piece: &[u8]| vocab.find(piece).filter(|&token| is_matched(token));
         // Characters are symbols, whether they are entries or not.
         let mut by_code: IntMap<u64, Token> = IntMap::default();
         let mut next = vocab.len() as Token;
         let mut pairs = Vec::new();
-        for token in tokens() {
+        for token in tokens().filter(|&token| is_matched(token)) {
             let mut before = None;
             for character in characters(vocab.piece(token)) {
                 let code = code(character);
                 by_code.entry(code.into()).or_insert_with(|| {
-                    vocab.find(character).unwrap_or_else(|| {
+                    find(character).unwrap_or_else(|| {
                         next += 1;
                         next - 1
                     })
@@ -117,11 +122,11 @@ impl ScoreBpe {
         pairs.dedup();
         let symbol = |piece: &[u8]| {
             let is_character = char_len(piece, 0) == piece.len();
-            if is_character { by_code.get(&code(piece).into()).copied() } else { vocab.find(piece) }
+            if is_character { by_code.get(&code(piece).into()).copied() } else { find(piece) }
         };
         let is_user_defined = |token: Token| kinds.get(token as usize) == Some(&Kind::UserDefined);
         let mut rules: Vec<((Token, Token), Rule)> = Vec::new();
-        for token in tokens() {
+        for token in tokens().filter(|&token| is_matched(token)) {
             let piece = vocab.piece(token);
             let mut cut = 0;
             for character in characters(piece) {
@@ -156,7 +161,8 @@ impl ScoreBpe {
 
     /// Appends the tokens of `text`, each with the byte at which it ends. UNKNOWN stands for one character that is no
     /// entry.
-    pub fn encode(&self, text: &[u8], scratch: &mut Scratch, out: &mut Vec<(Token, usize)>) {
+    pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
+        let scratch = &mut Scratch::default();
         let mut start = 0;
         while start < text.len() {
             let end = match self.frozen_at(text, start) {
@@ -223,7 +229,7 @@ impl ScoreBpe {
 
 /// Room that texts share, one after the other.
 #[derive(Default)]
-pub struct Scratch {
+struct Scratch {
     symbols: Vec<Token>,
     tokens: Vec<Token>,
     queue: Queue,

@@ -4,7 +4,12 @@
 //! looks at more than the best segmentation, and [`train`], which learns the entries.
 
 pub mod lattice;
+mod runs;
+mod seed;
+pub mod train;
 pub mod trie;
+
+pub use runs::Rules;
 
 use crate::error::{Error, Result};
 use crate::vocab::{show, Token, Vocab};
@@ -27,6 +32,10 @@ pub enum Kind {
     UserDefined,
     /// Is never taken.
     Unused,
+    /// `<0x0A>`: what unknown characters become, byte by byte. Text cannot spell it (but for HF tokenizers, where it can).
+    Byte,
+    /// Stands for what is unknown. Text cannot spell it, but for HF tokenizers.
+    Unknown,
 }
 
 /// What an unknown character scores below the worst entry.
@@ -53,13 +62,6 @@ struct Best<S> {
     /// Where its last token starts; MAX if there is no way yet.
     start: u32,
     token: Token,
-}
-
-/// Room that texts share, one after the other.
-#[derive(Default)]
-pub struct Scratch {
-    float32: Vec<Best<f32>>,
-    float64: Vec<Best<f64>>,
 }
 
 /// How a precision adds.
@@ -97,7 +99,8 @@ impl Unigram {
             let (entry, score) = (show(vocab.piece(token)), scores[token as usize]);
             return Err(Error::format(format!("the score of {entry} is {score}; a score must be a finite number")));
         }
-        let scored = || tokens().filter(|&token| kinds[token as usize] == Kind::Normal).map(|t| scores[t as usize]);
+        let is_scored = |token: &Token| precision == Precision::Float64 || kinds[*token as usize] == Kind::Normal;
+        let scored = || tokens().filter(is_scored).map(|token| scores[token as usize]);
         let (worst, bonus) = match precision {
             // The smallest number above 0 that SentencePiece starts from, as if it were the smallest of all.
             Precision::Float32 => {
@@ -115,7 +118,11 @@ impl Unigram {
             Precision::Float64 => score(token, chars(token)),
         };
         let mut keys: Vec<(&[u8], Token)> = tokens()
-            .filter(|&token| kinds[token as usize] != Kind::Unused)
+            .filter(|&token| match kinds[token as usize] {
+                Kind::Normal | Kind::UserDefined => true,
+                Kind::Unused => false,
+                Kind::Byte | Kind::Unknown => precision == Precision::Float64,
+            })
             .map(|token| (vocab.piece(token), token))
             .collect();
         keys.sort_unstable();
@@ -133,23 +140,16 @@ impl Unigram {
     }
 
     /// Appends the tokens of the best segmentation of `text`, each with the byte at which it ends. UNKNOWN stands for
-    /// one character that is no entry.
-    ///
-    /// Fails only on texts of more than 4 GB.
-    pub fn encode(&self, text: &[u8], scratch: &mut Scratch, out: &mut Vec<(Token, usize)>) -> Result<()> {
-        if text.len() >= u32::MAX as usize {
-            return Err(Error::value(format!("a piece of {} bytes is too long for this model: cut it", text.len())));
-        }
+    /// one character that is no entry. The text has less than 4 GB.
+    pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
         match self.precision {
-            Precision::Float32 => self.viterbi(text, &mut scratch.float32, out),
-            Precision::Float64 => self.viterbi(text, &mut scratch.float64, out),
+            Precision::Float32 => self.viterbi::<f32>(text, out),
+            Precision::Float64 => self.viterbi::<f64>(text, out),
         }
-        Ok(())
     }
 
-    fn viterbi<S: Sum>(&self, text: &[u8], best: &mut Vec<Best<S>>, out: &mut Vec<(Token, usize)>) {
-        best.clear();
-        best.resize(text.len() + 1, Best { score: S::default(), start: u32::MAX, token: UNKNOWN });
+    fn viterbi<S: Sum>(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
+        let mut best = vec![Best { score: S::default(), start: u32::MAX, token: UNKNOWN }; text.len() + 1];
         let mut start = 0;
         while start < text.len() {
             let score = best[start].score;

@@ -1,0 +1,135 @@
+//! Models whose entries have scores, as SentencePiece and HF tokenizers have them: a unigram language model or merges by
+//! score, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
+
+use crate::error::{Error, Result};
+use crate::sentencepiece::bpe::ScoreBpe;
+use crate::unigram::{Kind, Precision, Unigram, UNKNOWN};
+use crate::vocab::{Token, Vocab};
+
+pub enum Algorithm {
+    Unigram(Unigram),
+    Merges(ScoreBpe),
+}
+
+pub struct Scored {
+    pub algorithm: Algorithm,
+    unk: Token,
+    /// The entries `<0x00>` … `<0xFF>`, where unknown characters become bytes.
+    bytes: Option<Box<[Token; 256]>>,
+}
+
+/// The byte that an entry such as `<0x0A>` stands for.
+pub fn byte_of(entry: &[u8]) -> Option<u8> {
+    match entry {
+        [b'<', b'0', b'x', high, low, b'>'] => {
+            let digit = |byte: &u8| match byte {
+                b'0'..=b'9' => Some(byte - b'0'),
+                b'A'..=b'F' => Some(byte - b'A' + 10),
+                _ => None,
+            };
+            Some(digit(high)? << 4 | digit(low)?)
+        }
+        _ => None,
+    }
+}
+
+impl Scored {
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary; `unk` is an id.
+    pub fn new(
+        algorithm: &str,
+        vocab: Vocab,
+        scores: &[f64],
+        kinds: &[Kind],
+        precision: Precision,
+        unk: u32,
+    ) -> Result<Self> {
+        if scores.len() != vocab.len() || kinds.len() != vocab.len() {
+            let (scores, kinds, entries) = (scores.len(), kinds.len(), vocab.len());
+            return Err(Error::format(format!("there are {scores} scores and {kinds} kinds for {entries} entries")));
+        }
+        let Some(unk) = vocab.token_of_id(unk) else {
+            return Err(Error::format(format!("`unk`: no entry has the id {unk}")));
+        };
+        let mut bytes = Box::new([UNKNOWN; 256]);
+        for token in (0..vocab.len() as Token).filter(|&token| kinds[token as usize] == Kind::Byte) {
+            match byte_of(vocab.piece(token)) {
+                Some(byte) => bytes[usize::from(byte)] = token,
+                None => {
+                    let entry = crate::vocab::show(vocab.piece(token));
+                    return Err(Error::format(format!("{entry} is said to be a byte, but is none of <0x00> … <0xFF>")));
+                }
+            }
+        }
+        let lacking = bytes.iter().filter(|&&token| token == UNKNOWN).count();
+        if lacking % 256 != 0 {
+            return Err(Error::format(format!("{lacking} of the entries <0x00> … <0xFF> are missing")));
+        }
+        Ok(Self {
+            unk,
+            bytes: (lacking == 0).then_some(bytes),
+            algorithm: match algorithm {
+                "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
+                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds)?),
+                _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
+            },
+        })
+    }
+
+    pub fn vocab(&self) -> &Vocab {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => &model.vocab,
+            Algorithm::Merges(model) => &model.vocab,
+        }
+    }
+
+    pub fn unk(&self) -> Token {
+        self.unk
+    }
+
+    /// Whether a token stands for one byte.
+    pub fn byte(&self, token: Token) -> Option<u8> {
+        let is_one = self.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
+        if is_one { byte_of(self.vocab().piece(token)) } else { None }
+    }
+
+    /// Refuses text that is too long.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        if text.len() >= 1 << 30 {
+            return Err(Error::value(format!("a text of {} bytes is too long for this model: cut it", text.len())));
+        }
+        Ok(())
+    }
+
+    /// Tells `emit` the tokens of a piece, each with the byte at which it ends.
+    pub fn encode(&self, piece: &[u8], mut emit: impl FnMut(Token, usize)) {
+        let mut found = Vec::with_capacity(piece.len() / 2 + 1);
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.encode(piece, &mut found),
+            Algorithm::Merges(model) => model.encode(piece, &mut found),
+        }
+        self.resolve(piece, &found, &mut emit);
+    }
+
+    /// The same of a segmentation in which characters may be unknown.
+    pub fn resolve(&self, piece: &[u8], found: &[(Token, usize)], emit: &mut impl FnMut(Token, usize)) {
+        let (mut start, mut unknown) = (0, None);
+        for &(token, end) in found {
+            match &self.bytes {
+                _ if token != UNKNOWN => {
+                    if let Some(end) = unknown.take() {
+                        emit(self.unk, end);
+                    }
+                    emit(token, end);
+                }
+                Some(bytes) => {
+                    (start..end).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1));
+                }
+                None => unknown = Some(end),
+            }
+            start = end;
+        }
+        if let Some(end) = unknown {
+            emit(self.unk, end);
+        }
+    }
+}
