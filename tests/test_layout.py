@@ -18,11 +18,12 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference"},
+    {"errors", "bpe.reference", "wordpiece.reference"},
     {"_core", "arguments"},
-    {"patterns", "bpe", "byte_alphabet", "special"},
+    {"patterns", "bpe", "wordpiece", "byte_alphabet", "special"},
     {"spec", "scripts"},
-    {"engine", "encoding", "corpus"},
+    {"reference_models", "encoding", "corpus"},
+    {"engine"},
     {"tokenizer"},
     {"counts"},
     {"counting"},

@@ -91,10 +91,10 @@ class Policy:
 
 @final
 class Model:
-    """A compiled `BPE`. Immutable; engines share it."""
+    """A compiled model of `spec.py`. Immutable; engines share it."""
 
-    def __new__(
-        cls,
+    @staticmethod
+    def bpe(
         pieces: bytes,
         offsets: _U64,
         ids: _U32,
@@ -106,6 +106,8 @@ class Model:
     ) -> Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
+    @staticmethod
+    def word_piece(pieces: bytes, offsets: _U64, ids: _U32, prefix: str, unk: int, max_chars: int) -> Model: ...
     def made(self) -> _U32 | None:
         """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
 
@@ -122,7 +124,7 @@ class Engine:
         model: Model,
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
         template: tuple[Sequence[int], Sequence[int]],
-        decode: tuple[str, bool],
+        decode: Sequence[str],
     ) -> Engine: ...
     @property
     def n_vocab(self) -> int: ...

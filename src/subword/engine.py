@@ -16,10 +16,23 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .arguments import list_of
-from .bpe import reference
-from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import Digits, ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
+from .reference_models import reference_model
+from .spec import (
+    BPE,
+    DecodeWordPiece,
+    Decoding,
+    Digits,
+    ExtraToken,
+    Lowercase,
+    MatchTokens,
+    Normalize,
+    PrefixSpace,
+    Spec,
+    Split,
+    SplitRegex,
+    Stage,
+)
 
 Engine = _core.Engine
 
@@ -43,13 +56,14 @@ def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
                     rows.append(("Split", scanner, stage.unicode))
                 else:
                     regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
-                    rows.append((*_stage_row(regex), "true" if pattern.drops else "false"))
+                    rows.append((*_row(regex), "true" if pattern.drops else "false"))
         else:
-            rows.append((*_stage_row(stage), "false") if isinstance(stage, SplitRegex) else _stage_row(stage))
+            rows.append((*_row(stage), "false") if isinstance(stage, SplitRegex) else _row(stage))
     return rows
 
 
-def _stage_row(stage: Stage) -> tuple[str, ...]:
+def _row(stage: Stage | Decoding) -> tuple[str, ...]:
+    """Its name, and its settings as text."""
     values = (getattr(stage, name) for name in stage.__dataclass_fields__)
     return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
 
@@ -76,7 +90,7 @@ def compile_spec(spec: Spec) -> Engine:
             spec.model.compiled(),
             extra_rows(spec.extra),
             around(spec.template.single),
-            (spec.decode.end_of_word, spec.decode.trim),
+            _row(spec.decode),
         )
     except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
         raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
@@ -114,18 +128,10 @@ class ReferenceEngine:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        model = spec.model
-        self.ids: dict[bytes, int] = dict(model.vocab.items())
+        self.model = reference_model(spec.model)
+        self.ids: dict[bytes, int] = dict(spec.model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
-        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
-        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
-        self.missing = b"".join(lacking) if model.unit == "byte" else b""
-        if set(self.missing) - set(NEVER_IN_UTF8):
-            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
-        pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
-        self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
-        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
         self.template = around(spec.template.single)
         specials = frozenset(token.content for token in spec.extra if token.kind == "special")
         self.default_policy = ReferencePolicy(frozenset(), specials)
@@ -186,8 +192,8 @@ class ReferenceEngine:
         return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
     def check(self, data: bytes, policy: ReferencePolicy) -> None:
-        for at, byte in enumerate(data if self.missing else b""):
-            if byte in self.missing:
+        for at, byte in enumerate(data if self.model.missing else b""):
+            if byte in self.model.missing:
                 raise SubwordValueError(f"byte {at} of the text is 0x{byte:02X}, for which there is no entry")
         text = data.decode("utf-8", "surrogateescape")
         found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
@@ -228,43 +234,16 @@ class ReferenceEngine:
             yield Segment(text[start:], spans[start:])
 
     def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
-        data = piece.text.encode("utf-8", "surrogateescape")
-        model = self.spec.model
-        if model.ignore_merges and data in self.ids:
-            ids = [self.ids[data]]
-        elif model.priority == "rank":
-            ids = reference.encode_by_rank(data, self.ids)
-        else:
-            ids = reference.encode(self.units_of(piece.text), self.merges, self.ranks)
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
         spans: list[Span] = []
-        starts = [0]  # the byte at which each character starts
         for char, (start, end) in zip(piece.text, piece.spans, strict=True):
             size = len(char.encode("utf-8", "surrogateescape"))
             own = size == end - start
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
-            starts.append(len(spans))
         at = 0
-        for number, id in enumerate(ids, 1):
-            after = starts[starts.index(at) + 1] if id == model.unk else at + len(self.bytes[id])
-            after = len(spans) if number == len(ids) else after  # the marker covers nothing
+        for id, after in self.model.encode(piece.text):
             yield id, (spans[at][0], spans[after - 1][1])
             at = after
-
-    def units_of_entry(self, entry: bytes) -> list[int]:
-        """What a piece of which `entry` would be all, or the start, starts as."""
-        marker = self.spec.model.end_of_word.encode()
-        ends = bool(marker) and entry.endswith(marker)
-        stem = entry.removesuffix(marker) if ends else entry
-        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
-
-    def units_of(self, text: str, ends: bool = True) -> list[int]:
-        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
-        model = self.spec.model
-        chars = [char.encode("utf-8", "surrogateescape") for char in text]
-        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
-        units[-1] += model.end_of_word.encode() if ends else b""
-        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     # ---- the methods of the core's engine ----
 
@@ -369,37 +348,25 @@ class ReferenceEngine:
         return cut(0, len(text), ENDS.index(ends)) if len(text) else []
 
     def last_merges(self) -> npt.NDArray[np.int64]:
-        rows = [self.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
+        rows = [self.model.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
-
-    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
-        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
-        units = self.units_of_entry(piece)
-        if not 1 < len(units) <= 4096:
-            return None
-        parts: list[int]
-        if self.spec.model.priority == "rank":
-            known = {entry: id for entry, id in self.ids.items() if entry != piece}
-            parts = reference.encode_by_rank(piece, known)
-            return (parts[0], parts[1]) if len(parts) == 2 else None
-        rules = {pair: made for pair, made in self.merges.items() if made != id}
-        parts = reference.encode(units, rules, self.ranks)
-        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
-            return None
-        return parts[0], parts[1]
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
         numbers = map(id_of, list_of("token ids", ids))
         kept = [id for id in numbers if id not in skipped]
+        decode = self.spec.decode
+        if isinstance(decode, DecodeWordPiece):
+            return b"".join(decode_word_piece(self.piece(id), number == 0, decode) for number, id in enumerate(kept))
         data = b"".join(self.token_bytes(id) for id in kept)
-        if self.spec.decode.trim and kept and self.ends_word(kept[-1]):
-            data = data[: len(data) - len(self.spec.decode.end_of_word.encode())]
+        if decode.trim and kept and self.ends_word(kept[-1]):
+            data = data[: len(data) - len(decode.end_of_word.encode())]
         return data
 
     def ends_word(self, id: int) -> bool:
-        marker = self.spec.model.end_of_word.encode()
-        return bool(marker) and (self.spec.model.vocab.piece_of(id) or b"").endswith(marker)
+        model = self.spec.model
+        marker = model.end_of_word.encode() if isinstance(model, BPE) else b""
+        return bool(marker) and (model.vocab.piece_of(id) or b"").endswith(marker)
 
     def decode(self, ids: Any, errors: str, skip_special_tokens: bool) -> str:
         return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", errors)
@@ -407,12 +374,17 @@ class ReferenceEngine:
     def decode_batch(self, batch: Any, errors: str, skip_special_tokens: bool, threads: int) -> list[str]:
         return [self.decode(ids, errors, skip_special_tokens) for ids in batch]
 
-    def token_bytes(self, id: Any) -> bytes:
-        if id_of(id) not in self.bytes:
+    def piece(self, id: int) -> bytes:
+        if id not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        data = self.bytes[id_of(id)]
-        if self.ends_word(id_of(id)):
-            return data.removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
+        return self.bytes[id]
+
+    def token_bytes(self, id: Any) -> bytes:
+        data, model, decode = self.piece(id_of(id)), self.spec.model, self.spec.decode
+        if isinstance(decode, DecodeWordPiece):
+            return data.removeprefix(decode.prefix.encode())
+        if isinstance(model, BPE) and self.ends_word(id_of(id)):
+            return data.removesuffix(model.end_of_word.encode()) + decode.end_of_word.encode()
         return data
 
     def token_id(self, token: bytes) -> int | None:
@@ -448,6 +420,21 @@ def overlapping(length: int, reached: Callable[[int], list[int]], back: Callable
         else:
             break
     return spans
+
+
+CLEANED = {
+    " .": ".", " ?": "?", " !": "!", " ,": ",", " ' ": "'", " n't": "n't", " 'm": "'m", " do not": " don't",
+    " 's": "'s", " 've": "'ve", " 're": "'re",
+}  # fmt: skip
+
+
+def decode_word_piece(piece: bytes, is_first: bool, decode: DecodeWordPiece) -> bytes:
+    prefix = decode.prefix.encode()
+    if not is_first:
+        piece = piece[len(prefix) :] if prefix and piece.startswith(prefix) else b" " + piece
+    for old, new in CLEANED.items() if decode.cleanup else ():
+        piece = piece.replace(old.encode(), new.encode())
+    return piece
 
 
 def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:

@@ -5,7 +5,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
     raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
-        -> BPE -> Template
+        -> BPE or WordPiece -> Template
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ import hashlib
 import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
 from .arguments import flag, integer, list_of, string, token_content
+from .byte_alphabet import to_alphabet
 from .errors import SubwordValueError
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -254,6 +255,21 @@ class Vocab:
                 raise SubwordValueError(f"id {id} is outside 0 … {MAX_ID}")
         return cls(Packed.of(piece for piece, _ in ordered), np.array([id for _, id in ordered], dtype=np.uint32))
 
+    @classmethod
+    def of_buffers(cls, buffers: Mapping[str, Any]) -> Vocab:
+        """The inverse of `buffers`. The pieces are taken as bytes, the numbers from any buffer."""
+        offsets = np.frombuffer(buffers["offsets"], dtype="<u8")
+        return cls(Packed(buffers["pieces"], offsets), np.frombuffer(buffers["ids"], dtype="<u4"))
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {"pieces": self.pieces.data, "offsets": self.pieces.offsets, "ids": self.ids}
+
+    def packed(self) -> tuple[bytes, npt.NDArray[np.uint64], Ids]:
+        """Pieces, offsets and ids as the core takes them."""
+        offsets, ids = np.require(self.pieces.offsets, np.uint64, _PLAIN), np.require(self.ids, np.uint32, _PLAIN)
+        return self.pieces.data, offsets, ids
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -289,6 +305,8 @@ class BPE:
     that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
     """
 
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "merges")
+
     vocab: Vocab
     merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
     priority: Literal["merges", "rank"] = "merges"
@@ -309,7 +327,31 @@ class BPE:
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
-        return BPE, tuple(getattr(self, name) for name, own in self.__dataclass_fields__.items() if own.init)
+        return BPE, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type. Older files have none of the fields in `_UNITS`."""
+        units = {name: value for name in _UNITS if (value := getattr(self, name)) != _UNITS[name]}
+        return {"priority": self.priority, "ignore_merges": self.ignore_merges, **units}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {**self.vocab.buffers(), "merges": self.merges}
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> BPE:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(
+            vocab=Vocab.of_buffers(buffers),
+            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
+            priority=settings["priority"],
+            ignore_merges=settings["ignore_merges"],
+            **{name: settings.get(name, value) for name, value in _UNITS.items()},
+        )
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return to_alphabet(piece) if self.unit == "byte" else piece.decode(errors="replace")
 
     def compiled(self, made: Ids | None = None) -> _core.Model:
         """The model as the core runs it: compiled once, and shared by all tokenizers that have it.
@@ -320,10 +362,8 @@ class BPE:
             FormatError: the model contradicts itself.
         """
         if self._compiled is None:
-            compiled = _core.Model(
-                self.vocab.pieces.data,
-                np.require(self.vocab.pieces.offsets, np.uint64, _PLAIN),
-                np.require(self.vocab.ids, np.uint32, _PLAIN),
+            compiled = _core.Model.bpe(
+                *self.vocab.packed(),
                 np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
                 self.priority,
                 self.ignore_merges,
@@ -334,13 +374,77 @@ class BPE:
         return cast("_core.Model", self._compiled)
 
 
-Model: TypeAlias = BPE
+@dataclass(frozen=True, eq=False, slots=True)
+class WordPiece:
+    """Longest entry first. A piece is cut into the longest entry that it starts with; then what is left, into the
+    longest among the entries that continue a word, which have `continuing_subword_prefix` in front; and so on.
+
+    A piece that cannot be cut so to its end, or that has more than `max_input_chars_per_word` characters, is the entry
+    with the id `unk` as a whole.
+    """
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
+
+    vocab: Vocab
+    unk: int
+    continuing_subword_prefix: str = "##"
+    max_input_chars_per_word: int = 100
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a WordPiece must be a Vocab, not {type(self.vocab).__name__}")
+        string("continuing_subword_prefix", self.continuing_subword_prefix)
+        for name in ("unk", "max_input_chars_per_word"):
+            object.__setattr__(self, name, integer(name, getattr(self, name)))
+
+    def __reduce__(self) -> Any:
+        return WordPiece, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {name: getattr(self, name) for name in _WORD_PIECE}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return self.vocab.buffers()
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordPiece:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(Vocab.of_buffers(buffers), **{name: settings[name] for name in _WORD_PIECE})
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            most = min(self.max_input_chars_per_word, MAX_ID)
+            compiled = _core.Model.word_piece(*self.vocab.packed(), self.continuing_subword_prefix, self.unk, most)
+            object.__setattr__(self, "_compiled", compiled)
+        return cast("_core.Model", self._compiled)
+
+
+def _init_values(model: Any) -> tuple[Any, ...]:
+    return tuple(getattr(model, own.name) for own in fields(model) if own.init)
+
+
+Model: TypeAlias = BPE | WordPiece
+MODELS: dict[str, type[BPE] | type[WordPiece]] = {cls.__name__: cls for cls in (BPE, WordPiece)}
+
+_WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 
 _PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
 """Numbers side by side and aligned, as the core takes them."""
 
 _UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
-"""Fields of a BPE that the outline has only where they differ: older files have none of them."""
+"""Fields of a BPE that its settings have only where they differ."""
 
 # ======================== extra tokens and template ========================
 
@@ -409,6 +513,40 @@ class Decode:
     def __post_init__(self) -> None:
         _check_fields(self)
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return self.trim
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeWordPiece:
+    """Put a space in front of each token but the first, and of those that start with `prefix`, which lose that instead.
+
+    With an empty `prefix`, no token does. `cleanup` undoes in each token what splitting has done to punctuation, as HF
+    tokenizers does: ` .` becomes `.`, and likewise `? ! ,` and `n't 'm 's 've 're`.
+    """
+
+    prefix: str = "##"
+    cleanup: bool = True
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return True
+
+
+Decoding: TypeAlias = Decode | DecodeWordPiece
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece)}
+
+
+def _decode_row(decode: Decoding) -> dict[str, Any]:
+    """As the outline has it. Older files have no type in it."""
+    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **asdict(decode)}
+
 
 # ======================== the whole ========================
 
@@ -425,7 +563,7 @@ class Spec:
     model: Model
     extra: tuple[ExtraToken, ...] = ()
     template: Template = Template()
-    decode: Decode = Decode()
+    decode: Decoding = Decode()
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -437,15 +575,16 @@ class Spec:
                     wanted = " or ".join(kind.__name__ for kind in kinds)
                     raise SubwordValueError(f"Spec.{name} must hold {wanted}, not {item!r}")
             object.__setattr__(self, name, items)
-        for name, kind in (
-            ("model", BPE),
-            ("template", Template),
-            ("decode", Decode),
-            ("roles", Mapping),
-            ("notes", Mapping),
+        for name, kinds in (
+            ("model", tuple(MODELS.values())),
+            ("template", (Template,)),
+            ("decode", tuple(DECODINGS.values())),
+            ("roles", (Mapping,)),
+            ("notes", (Mapping,)),
         ):
-            if not isinstance(getattr(self, name), kind):
-                raise SubwordValueError(f"Spec.{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+            if not isinstance(getattr(self, name), kinds):
+                wanted = " or a ".join(kind.__name__ for kind in kinds)
+                raise SubwordValueError(f"Spec.{name} must be a {wanted}, not {getattr(self, name)!r}")
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
@@ -458,25 +597,17 @@ class Spec:
         """Everything but the packed buffers, as plain data that JSON can hold; `from_outline` is its inverse."""
         return {
             "stages": [{"stage": type(stage).__name__, **asdict(stage)} for stage in self.stages],
-            "model": {
-                "type": type(self.model).__name__,
-                "priority": self.model.priority,
-                "ignore_merges": self.model.ignore_merges,
-                **{name: value for name in _UNITS if (value := getattr(self.model, name)) != _UNITS[name]},
-            },
+            "model": {"type": type(self.model).__name__, **self.model.settings()},
             "extra": [asdict(token) for token in self.extra],
             "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
-            **({} if self.decode == Decode() else {"decode": asdict(self.decode)}),
+            **({} if self.decode == Decode() else {"decode": _decode_row(self.decode)}),
         }
 
     def buffers(self) -> dict[str, bytes]:
         """The packed buffers by name, little-endian."""
-        vocab = self.model.vocab
         return {
-            "pieces": vocab.pieces.data,
-            "offsets": vocab.pieces.offsets.astype("<u8").tobytes(),
-            "ids": vocab.ids.astype("<u4").tobytes(),
-            "merges": self.model.merges.astype("<u4").tobytes(),
+            name: buffer if isinstance(buffer, bytes) else buffer.astype(buffer.dtype.newbyteorder("<")).tobytes()
+            for name, buffer in self.model.buffers().items()
         }
 
     @classmethod
@@ -495,24 +626,17 @@ class Spec:
             STAGES[row["stage"]](**{name: value for name, value in row.items() if name != "stage"})
             for row in outline["stages"]
         )
-        if outline["model"]["type"] != "BPE":
+        if outline["model"]["type"] not in MODELS:
             raise SubwordValueError(f"unknown model {outline['model']['type']!r}")
-        model = BPE(
-            vocab=Vocab(
-                Packed(buffers["pieces"], np.frombuffer(buffers["offsets"], dtype="<u8")),
-                np.frombuffer(buffers["ids"], dtype="<u4"),
-            ),
-            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
-            priority=outline["model"]["priority"],
-            ignore_merges=outline["model"]["ignore_merges"],
-            **{name: outline["model"].get(name, value) for name, value in _UNITS.items()},
-        )
+        model = MODELS[outline["model"]["type"]].of_parts(outline["model"], buffers)
+        decode = {**outline.get("decode", {})}
+        decoding = DECODINGS[decode.pop("type", "Decode")]
         return cls(
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
             template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
-            decode=Decode(**outline.get("decode", {})),
+            decode=decoding(**decode),
             roles=roles or {},
             notes=notes or {},
         )

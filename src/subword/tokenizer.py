@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from . import _core
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
-from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
-from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
+from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
@@ -145,7 +144,7 @@ class Tokenizer:
         return self._spec.roles.get("unk") if unk is None else unk
 
     def token_bytes(self, id: int) -> bytes:
-        """The bytes that `id` decodes to.
+        """The bytes that `id` decodes to, by itself: without a `##` in front, and without a space.
 
         Raises:
             UnknownTokenError: the vocabulary has no such id.
@@ -155,7 +154,7 @@ class Tokenizer:
 
     def token_piece(self, id: int) -> str:
         """The token as files of the vocabulary spell it: `Ġthe` for the bytes ` the` (GPT-2's byte alphabet), `the</w>`
-        where the vocabulary has a marker for the end of a word.
+        where the vocabulary has a marker for the end of a word, `##ing` where it has a prefix for what continues one.
 
         Raises:
             UnknownTokenError: the vocabulary has no such id.
@@ -165,11 +164,10 @@ class Tokenizer:
         if id in self._extra_by_id:
             return self._extra_by_id[id]
         model = self._spec.model
-        data = (model.vocab.piece_of(id) or data) if model.end_of_word else data
-        return to_alphabet(data) if model.unit == "byte" else data.decode(errors="replace")
+        return model.spelled(model.vocab.piece_of(id) or data)
 
     def token_id(self, token: str | bytes) -> int:
-        """The id of a token, given as its bytes or as text, with the marker for the end of a word if it has one.
+        """The id of a token, given as its bytes or as text, with the marker or prefix that it has in the vocabulary.
 
         Raises:
             UnknownTokenError: it is no entry of the vocabulary, though it may well encode to several.
@@ -193,7 +191,12 @@ class Tokenizer:
         Returns:
             Shape (entries, 2), in the order of `spec.model.vocab`. -1 for a single byte, and for an entry that its
             bytes do not encode to (unreachable by merges).
+
+        Raises:
+            SubwordValueError: the model has no merges.
         """
+        if not isinstance(self._spec.model, BPE):
+            raise SubwordValueError(f"a {type(self._spec.model).__name__} has no merges; only a BPE has")
         pairs: npt.NDArray[np.int64] = self._engine.last_merges()
         return pairs
 
@@ -587,7 +590,7 @@ class StreamDecoder:
     def feed(self, ids: int | Iterable[int]) -> str:
         """The text that the next id, or the next few, make certain."""
         listed = ids if isinstance(ids, Iterable) else [ids]
-        if self._tokenizer.spec.decode.trim:
+        if self._tokenizer.spec.decode.looks_around:
             return self._decode(self._more(list(listed)), final=False)
         return self._decode(self._tokenizer.decode_bytes(listed, self._skip), final=False)
 

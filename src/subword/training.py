@@ -211,7 +211,7 @@ def train(
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
     spec = _bpe_spec(splitting.stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
-    if unit == "character":
+    if unit == "character" and isinstance(spec.model, BPE):
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
         # Where pieces keep the white space around them, the marker stands for none.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::bpe::seams::LEAD;
-use crate::bpe::Bpe;
 use crate::cache::{Cache, Count, Encoder, Output};
-use crate::decode::{Decoder, WordEnds};
+use crate::decode::{Decoder, Decoding};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
+use crate::model::Model;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
@@ -19,7 +19,7 @@ const KEPT: usize = 1 << 29;
 
 pub struct Engine {
     pub pipeline: Pipeline,
-    pub(crate) bpe: Arc<Bpe>,
+    pub(crate) model: Arc<Model>,
     /// Ids are the entries' indices.
     plain_ids: bool,
     pub(crate) decoder: Decoder,
@@ -43,34 +43,34 @@ pub const MAX_TEXT: usize = 1 << 40;
 impl Engine {
     pub fn new(
         stages: &[StageRow],
-        bpe: Arc<Bpe>,
+        model: Arc<Model>,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
-        (shown, trim): (Vec<u8>, bool),
+        decoding: Decoding,
     ) -> Result<Self> {
-        let marker = bpe.end_of_word().to_vec();
+        let vocab = model.vocab();
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
-            if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {
+            if let Some(entry) = vocab.token_of_id(extra.id).filter(|&t| vocab.piece(t) != extra.content) {
                 return Err(Error::format(format!(
                     "the id {} is given to the extra token {} and to the entry {}",
                     extra.id,
                     show(&extra.content),
-                    show(bpe.vocab.piece(entry))
+                    show(vocab.piece(entry))
                 )));
             }
             if extra_of_id.insert(u64::from(extra.id), index).is_some() {
                 return Err(Error::format(format!("the id {} is given to two extra tokens", extra.id)));
             }
         }
-        let largest = (0..bpe.vocab.len() as Token).next_back().map(|token| bpe.vocab.id(token));
+        let largest = (0..vocab.len() as Token).next_back().map(|token| vocab.id(token));
         let n_vocab = extras.iter().map(|extra| extra.id).chain(largest).max().map_or(0, |id| id as usize + 1);
         let pipeline = Pipeline::new(stages, extras)?;
         let engine = Self {
-            plain_ids: (0..bpe.vocab.len() as Token).all(|token| bpe.vocab.id(token) == token),
+            plain_ids: (0..vocab.len() as Token).all(|token| vocab.id(token) == token),
             pipeline,
-            bpe,
-            decoder: Decoder::new(extra_of_id, (!marker.is_empty()).then_some(WordEnds { marker, shown, trim })),
+            decoder: Decoder::new(extra_of_id, decoding, model.end_of_word()),
+            model,
             template,
             n_vocab,
             caches: Mutex::default(),
@@ -87,13 +87,13 @@ impl Engine {
     }
 
     pub fn plan(&self) -> Vec<(String, String, String)> {
-        [self.pipeline.plan(), self.bpe.plan()].concat()
+        [self.pipeline.plan(), self.model.plan()].concat()
     }
 
     /// The ids that the last merge of each entry joins, in the order of the vocabulary; None where there is none.
     pub fn last_merges(&self) -> Vec<Option<(u32, u32)>> {
-        let ids = |(left, right)| (self.bpe.vocab.id(left), self.bpe.vocab.id(right));
-        self.bpe.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
+        let ids = |(left, right)| (self.model.vocab().id(left), self.model.vocab().id(right));
+        self.model.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
     }
 
     /// No special token is taken from text; text that spells one is refused.
@@ -116,7 +116,7 @@ impl Engine {
     /// Refuses text that is too long, that holds a forbidden string, or that has bytes without an entry.
     pub fn check_text(&self, text: &[u8], policy: &Policy) -> Result<()> {
         check_len(text)?;
-        self.bpe.check(text)?;
+        self.model.check(text)?;
         policy.check(text)
     }
 
@@ -156,7 +156,7 @@ impl Engine {
             match unit {
                 Unit::Pieces { segment, bounds } => {
                     let mut encode = |bounds: &[(usize, usize)]| cache.encode(&segment.bytes, bounds, out, self);
-                    let seams = if has_wide(&segment.bytes, bounds) { self.bpe.seams() } else { None };
+                    let seams = if has_wide(&segment.bytes, bounds) { self.model.seams() } else { None };
                     match seams {
                         Some(seams) => seams.parts(&segment.bytes, bounds, encode),
                         None => encode(bounds),
@@ -172,7 +172,7 @@ impl Engine {
 
     fn to_ids(&self, tokens: &mut [Token]) {
         if !self.plain_ids {
-            tokens.iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
+            tokens.iter_mut().for_each(|token| *token = self.model.vocab().id(*token));
         }
     }
 
@@ -211,7 +211,7 @@ impl Engine {
     ) -> Result<Spans> {
         self.check_text(text, policy)?;
         let mut spans = Spans::default();
-        let mut tokens = Vec::new();
+        let (mut tokens, mut ends) = (Vec::new(), Vec::new());
         if add_special_tokens {
             spans.ids.extend(&self.template.0);
             spans.bytes.resize(spans.ids.len(), (0, 0));
@@ -223,16 +223,15 @@ impl Engine {
                     spans.bytes.push(span);
                 }
                 Unit::Pieces { segment, bounds } => {
-                    for &(mut start, end) in bounds {
+                    for &(start, end) in bounds {
                         tokens.clear();
-                        self.bpe.encode(&segment.bytes[start..end], &mut tokens);
-                        for (i, &token) in tokens.iter().enumerate() {
-                            let piece = &segment.bytes[..end];
-                            let is_last = i + 1 == tokens.len();
-                            let after = if is_last { end } else { start + self.bpe.covers(token, piece, start) };
-                            spans.ids.push(self.bpe.vocab.id(token));
-                            spans.bytes.push(segment.span(start, after));
-                            start = after;
+                        ends.clear();
+                        self.model.encode_with_ends(&segment.bytes[start..end], &mut tokens, &mut ends);
+                        let mut from = start;
+                        for (&token, &end) in tokens.iter().zip(&ends) {
+                            spans.ids.push(self.model.vocab().id(token));
+                            spans.bytes.push(segment.span(from, start + end));
+                            from = start + end;
                         }
                     }
                 }
@@ -268,8 +267,8 @@ impl Engine {
         self.template.0.len() + self.template.1.len()
     }
 
-    pub fn bpe(&self) -> &Bpe {
-        &self.bpe
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// Byte spans of the pieces and of the extra tokens between them.
@@ -300,18 +299,18 @@ impl Engine {
 
 impl Encoder for Engine {
     fn prepare(&self, piece: &[u8]) {
-        self.bpe.prepare(piece);
+        self.model.prepare(piece);
     }
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
         let from = out.len();
-        self.bpe.encode(piece, out);
+        self.model.encode(piece, out);
         self.to_ids(&mut out[from..]);
     }
 
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
         let from = out.len();
-        self.bpe.encode_all(pieces, out, places);
+        self.model.encode_all(pieces, out, places);
         self.to_ids(&mut out[from..]);
     }
 }

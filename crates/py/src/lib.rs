@@ -23,6 +23,7 @@ use subword_core as core;
 use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::{Bpe, Known, Priority, Proven};
 use subword_core::chunk::Limits;
+use subword_core::decode::Decoding;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
@@ -30,6 +31,7 @@ use subword_core::parallel::both;
 use subword_core::pipeline::Stop;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
+use subword_core::wordpiece::WordPiece;
 use text::{ids_of, str_of, Rows, Text, Texts};
 
 /// A row of `extra`: id, content, kind, single_word, lstrip, rstrip, normalized.
@@ -89,13 +91,13 @@ fn same_in_both_syntaxes(regex: &str) -> PyResult<bool> {
 struct Policy(core::extra::Policy);
 
 #[pyclass(frozen, module = "subword._core")]
-struct Model(Arc<Bpe>);
+struct Model(Arc<core::model::Model>);
 
 #[pymethods]
 impl Model {
-    #[new]
+    #[staticmethod]
     #[allow(clippy::too_many_arguments)]
-    fn new(
+    fn bpe(
         py: Python<'_>,
         pieces: &[u8],
         offsets: PyReadonlyArray1<'_, u64>,
@@ -120,9 +122,7 @@ impl Model {
             unit => return Err(core::Error::format(format!("unknown unit {unit:?}"))).checked(),
         };
         let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
-        let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
-            return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
-        };
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
         let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
             None => None,
             Some((3, Ok(made))) => Some(made),
@@ -140,7 +140,25 @@ impl Model {
             };
             Bpe::new(vocab?, priority, ignore_merges, units, known)
         })
-        .map(|bpe| Self(Arc::new(bpe)))
+        .map(|bpe| Self(Arc::new(core::model::Model::Bpe(bpe))))
+    }
+
+    #[staticmethod]
+    fn word_piece(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        prefix: String,
+        unk: u32,
+        max_chars: usize,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        interruptible(py, |_| {
+            let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
+            WordPiece::new(vocab, prefix.into_bytes(), unk, max_chars)
+        })
+        .map(|wordpiece| Self(Arc::new(core::model::Model::WordPiece(wordpiece))))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
@@ -150,6 +168,17 @@ impl Model {
             rows.into_pyarray(py).reshape([len, 3])
         })
         .transpose()
+    }
+}
+
+/// The numbers of a vocabulary, as the core takes them.
+fn side_by_side<'a>(
+    offsets: &'a PyReadonlyArray1<'_, u64>,
+    ids: &'a PyReadonlyArray1<'_, u32>,
+) -> PyResult<(&'a [u64], &'a [u32])> {
+    match (offsets.as_slice(), ids.as_slice()) {
+        (Ok(offsets), Ok(ids)) => Ok((offsets, ids)),
+        _ => Err(core::Error::format("the offsets and the ids must stand side by side")).checked(),
     }
 }
 
@@ -201,12 +230,12 @@ impl Engine {
         model: &Model,
         extra: Vec<ExtraRow>,
         template: (Vec<u32>, Vec<u32>),
-        decode: (String, bool),
+        decode: Vec<String>,
     ) -> PyResult<Self> {
-        let (bpe, extras) = (model.0.clone(), extras(extra)?);
-        let decode = (decode.0.into_bytes(), decode.1);
+        let (model, extras) = (model.0.clone(), extras(extra)?);
+        let decoding = Decoding::new(&decode).checked()?;
         let (engine, default, ordinary) = interruptible(py, |_| {
-            let engine = core::engine::Engine::new(&stages, bpe, extras, template, decode)?;
+            let engine = core::engine::Engine::new(&stages, model, extras, template, decoding)?;
             let default = engine.default_policy()?;
             let ordinary = engine.ordinary_policy()?;
             Ok((engine, default, ordinary))

@@ -16,7 +16,7 @@ from rich.text import Text
 from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
-from ..spec import Digits, Lowercase, Normalize, PrefixSpace, Spec, Split, SplitRegex
+from ..spec import BPE, Digits, Lowercase, Model, Normalize, PrefixSpace, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
 
@@ -64,7 +64,7 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
         "model": outline["model"],
         "vocab": len(tok.vocab),
         "n_vocab": tok.n_vocab,
-        "merges": len(spec.model.merges),
+        "merges": len(spec.model.merges) if isinstance(spec.model, BPE) else 0,
         "special_tokens": dict(tok.special_tokens),
         "extra_tokens": outline["extra"],
         "stages": outline["stages"],
@@ -112,6 +112,8 @@ def _render(card: dict[str, Any]) -> None:
 
 
 def _model(model: dict[str, Any]) -> str:
+    if model["type"] != "BPE":
+        return str(model["type"]) + "".join(f", {name} {value}" for name, value in model.items() if name != "type")
     over = f" over {model['unit']}s" if "unit" in model else ""
     marker = f", end of word {model['end_of_word']}" if "end_of_word" in model else ""
     return f"{model['type']}{over}, by {model['priority']}{marker}" + (
@@ -146,7 +148,7 @@ def _held(tok: Tokenizer) -> dict[str, str]:
     return {
         "pieces": f"{len(model.vocab):,}",
         "ids": f"up to {tok.n_vocab - 1:,}",
-        "merges": "by rank" if model.priority == "rank" else f"{len(model.merges):,}",
+        "merges": _merges(model),
         "pattern": ", ".join(splits),
         "normalization": ", ".join(others),
         "extra tokens": ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()),
@@ -154,6 +156,12 @@ def _held(tok: Tokenizer) -> dict[str, str]:
         "roles": ", ".join(spec.roles),
         "notes": ", ".join(spec.notes),
     }
+
+
+def _merges(model: Model) -> str:
+    if not isinstance(model, BPE):
+        return ""
+    return "by rank" if model.priority == "rank" else f"{len(model.merges):,}"
 
 
 def _render_files(layout: dict[str, Any]) -> None:

@@ -284,8 +284,9 @@ def _learning(report: common.Report | None) -> common.Report | None:
 
 def _merged_ids(tok: Tokenizer) -> list[int]:
     """The ids of the entries that merges made, in the order in which they were learned."""
-    ids: list[int] = tok.spec.model.vocab.ids.tolist()
-    return ids[len(ids) - len(tok.spec.model.merges) :]
+    model, training = tok.spec.model, tok.training or {}
+    ids: list[int] = model.vocab.ids.tolist()
+    return ids[len(ids) - int(training["merges"]) :]
 
 
 def _render(summary: dict[str, Any]) -> None:

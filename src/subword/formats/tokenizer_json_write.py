@@ -11,6 +11,7 @@ from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import SubwordValueError, warn
 from ..patterns import DIGITS, get_pattern
 from ..spec import (
+    BPE,
     Decode,
     Digits,
     ExtraToken,
@@ -44,6 +45,8 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
     _check_stages(spec)
+    if not isinstance(spec.model, BPE):
+        _refuse(f"a {type(spec.model).__name__}")
     model_vocab, merges = _model_vocab(spec), _merges(spec)
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
@@ -67,10 +70,10 @@ def write(spec: Spec) -> bytes:
             "dropout": None,
             "unk_token": names.get(unk),
             "continuing_subword_prefix": None,
-            "end_of_word_suffix": spec.model.end_of_word or None,
+            "end_of_word_suffix": _bpe(spec).end_of_word or None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": spec.model.ignore_merges,
+            "ignore_merges": _bpe(spec).ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
             "merges": [],
         },
@@ -84,6 +87,11 @@ def _dumped(document: dict[str, Any], merges: list[list[str]]) -> bytes:
     text = json.dumps(document, ensure_ascii=False, indent=2).removesuffix(tail)
     rows = ",\n".join("      " + json.dumps(pair, ensure_ascii=False) for pair in merges)
     return (text + (f"[\n{rows}\n    ]\n  }}\n}}" if rows else tail) + "\n").encode()
+
+
+def _bpe(spec: Spec) -> BPE:
+    """The model, by those who are only asked of a BPE."""
+    return cast("BPE", spec.model)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -121,7 +129,7 @@ def _warn_of_roles(spec: Spec) -> None:
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
-    if spec.model.unit == "character":
+    if _bpe(spec).unit == "character":
         return _character_vocab(spec)
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
     missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
@@ -136,7 +144,7 @@ def _model_vocab(spec: Spec) -> dict[str, int]:
 
 
 def _character_vocab(spec: Spec) -> dict[str, int]:
-    model = spec.model
+    model = _bpe(spec)
     vocab: dict[str, int] = {}
     for piece, id in model.vocab.items():
         try:
@@ -153,7 +161,7 @@ def _character_vocab(spec: Spec) -> dict[str, int]:
 
 
 def _decoder(spec: Spec) -> dict[str, Any]:
-    model = spec.model
+    model = _bpe(spec)
     if model.unit == "character":
         if spec.decode != Decode(trim=True):
             _refuse(
@@ -168,8 +176,8 @@ def _decoder(spec: Spec) -> dict[str, Any]:
 
 
 def _merges(spec: Spec) -> Sequence[Sequence[int]]:
-    if spec.model.priority == "merges":
-        return cast("list[list[int]]", spec.model.merges.tolist())
+    if _bpe(spec).priority == "merges":
+        return cast("list[list[int]]", _bpe(spec).merges.tolist())
     try:
         return merges_of_rank_model(spec)
     except SubwordValueError as error:
@@ -193,7 +201,7 @@ def _check_added_token(
     token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], spec: Spec
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
-    model, problem = spec.model, None
+    model, problem = _bpe(spec), None
     piece = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode()
     whole = (
         model.ignore_merges and piece is not None and comes_to_the_model(token, piece, model.end_of_word, spec.stages)
@@ -233,7 +241,7 @@ def _normalizer(spec: Spec) -> dict[str, Any] | None:
 
 def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
     cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
-    prefix_space, by_bytes = PrefixSpace() in spec.stages, spec.model.unit == "byte"
+    prefix_space, by_bytes = PrefixSpace() in spec.stages, _bpe(spec).unit == "byte"
     built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
     if built_in:
         cutting.pop()

@@ -262,7 +262,7 @@ impl Bpe {
         }
     }
 
-    /// The bytes that `token` covers at `pos` in a piece; the last token covers what is left.
+    /// The bytes of text that `token` covers at `pos` in a piece, where it is not the last.
     #[inline]
     pub fn covers(&self, token: Token, piece: &[u8], pos: usize) -> usize {
         match &self.units {

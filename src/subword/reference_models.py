@@ -1,0 +1,131 @@
+"""The models as the plain-Python engine runs them: a class each, around the reference algorithms.
+
+Each says what a piece is encoded to, and where in the piece, in bytes, each token ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from .bpe import reference
+from .byte_alphabet import NEVER_IN_UTF8
+from .errors import FormatError
+from .spec import BPE, Model, WordPiece
+from .wordpiece import reference as wordpiece
+
+
+class ReferenceModel(Protocol):
+    """What `ReferenceEngine` asks of a model."""
+
+    missing: bytes
+    """Bytes that it cannot encode; none of them stands in well-formed text."""
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        """The id of each token of a piece, and where it ends, in bytes."""
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """The ids that the last merge of an entry joins, if one does."""
+
+
+def reference_model(model: Model) -> ReferenceModel:
+    made: ReferenceModel = _CLASSES[type(model)](model)
+    return made
+
+
+class ReferenceBPE:
+    """Merges, one after the other."""
+
+    def __init__(self, model: BPE) -> None:
+        self.model = model
+        self.ids = dict(model.vocab.items())
+        self.bytes = {id: piece for piece, id in self.ids.items()}
+        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
+        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
+        self.missing = b"".join(lacking) if model.unit == "byte" else b""
+        if set(self.missing) - set(NEVER_IN_UTF8):
+            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
+        pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
+        self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
+        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        data = text_bytes(text)
+        if self.model.ignore_merges and data in self.ids:
+            ids = [self.ids[data]]
+        elif self.model.priority == "rank":
+            ids = reference.encode_by_rank(data, self.ids)
+        else:
+            ids = reference.encode(self.units_of(text), self.merges, self.ranks)
+        sizes = {}  # of the characters, by where they start
+        at = 0
+        for char in text:
+            sizes[at] = len(text_bytes(char))
+            at += sizes[at]
+        end = 0
+        for number, id in enumerate(ids, 1):
+            end += sizes[end] if id == self.model.unk else len(self.bytes[id])
+            yield id, len(data) if number == len(ids) else end  # the marker covers nothing
+
+    def units_of_entry(self, entry: bytes) -> list[int]:
+        """What a piece of which `entry` would be all, or the start, starts as."""
+        marker = self.model.end_of_word.encode()
+        ends = bool(marker) and entry.endswith(marker)
+        stem = entry.removesuffix(marker) if ends else entry
+        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
+
+    def units_of(self, text: str, ends: bool = True) -> list[int]:
+        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
+        model = self.model
+        chars = [text_bytes(char) for char in text]
+        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
+        units[-1] += model.end_of_word.encode() if ends else b""
+        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
+        units = self.units_of_entry(piece)
+        if not 1 < len(units) <= 4096:
+            return None
+        parts: list[int]
+        if self.model.priority == "rank":
+            known = {entry: id for entry, id in self.ids.items() if entry != piece}
+            parts = reference.encode_by_rank(piece, known)
+            return (parts[0], parts[1]) if len(parts) == 2 else None
+        rules = {pair: made for pair, made in self.merges.items() if made != id}
+        parts = reference.encode(units, rules, self.ranks)
+        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
+            return None
+        return parts[0], parts[1]
+
+
+class ReferenceWordPiece:
+    """The longest entry, again and again."""
+
+    missing = b""
+
+    def __init__(self, model: WordPiece) -> None:
+        self.model = model
+        self.ids = dict(model.vocab.items())
+        self.bytes = {id: piece for piece, id in self.ids.items()}
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        model, data = self.model, text_bytes(text)
+        prefix = model.continuing_subword_prefix.encode()
+        entries = [self.bytes[model.unk]]
+        if len(text) <= model.max_input_chars_per_word:
+            entries = wordpiece.encode(data, self.ids, self.bytes[model.unk], prefix, max_chars=len(data))
+        end = 0
+        for number, entry in enumerate(entries, 1):
+            end += len(entry) - (len(prefix) if end else 0)
+            yield self.ids[entry], len(data) if number == len(entries) else end
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
+_CLASSES: dict[type, Any] = {BPE: ReferenceBPE, WordPiece: ReferenceWordPiece}
+
+
+def text_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
