@@ -20,18 +20,25 @@ from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTo
 from .reference_models import reference_model
 from .spec import (
     BPE,
+    BYTE,
+    USER_DEFINED,
+    DecodeSentencePiece,
     DecodeWordPiece,
     Decoding,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
+    Model,
     Normalize,
     PrefixSpace,
+    ScoreBPE,
+    SentencePiece,
     Spec,
     Split,
     SplitRegex,
     Stage,
+    Unigram,
 )
 
 Engine = _core.Engine
@@ -40,8 +47,10 @@ Engine = _core.Engine
 ENDS = ("character", "word", "sentence", "paragraph")
 
 
-def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
+def stage_rows(stages: Iterable[Stage], model: Model | None = None) -> list[tuple[str, ...]]:
     """Stages as the core takes them: the name, then the settings in their order, as text.
+
+    Behind those of a `SentencePiece` stage stand the entries of the model that it leaves alone.
 
     A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
     for it, or `SplitRegex`, whose last setting is whether what no match covers is dropped.
@@ -57,9 +66,15 @@ def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
                 else:
                     regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
                     rows.append((*_row(regex), "true" if pattern.drops else "false"))
+        elif isinstance(stage, SentencePiece):
+            rows.append((*_row(stage), *_user_defined(model)))
         else:
             rows.append((*_row(stage), "false") if isinstance(stage, SplitRegex) else _row(stage))
     return rows
+
+
+def _user_defined(model: Model | None) -> list[str]:
+    return model.pieces_of(USER_DEFINED) if isinstance(model, (Unigram, ScoreBPE)) else []
 
 
 def _row(stage: Stage | Decoding) -> tuple[str, ...]:
@@ -86,7 +101,7 @@ def compile_spec(spec: Spec) -> Engine:
     """
     try:
         engine = _core.Engine(
-            stage_rows(spec.stages),
+            stage_rows(spec.stages, spec.model),
             spec.model.compiled(),
             extra_rows(spec.extra),
             around(spec.template.single),
@@ -183,6 +198,8 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, Lowercase):
             return lambda segment: [lowercase(segment, stage)]
+        if isinstance(stage, SentencePiece):
+            return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
         if isinstance(stage, Digits):
@@ -358,9 +375,25 @@ class ReferenceEngine:
         decode = self.spec.decode
         if isinstance(decode, DecodeWordPiece):
             return b"".join(decode_word_piece(self.piece(id), number == 0, decode) for number, id in enumerate(kept))
+        if isinstance(decode, DecodeSentencePiece):
+            return self.decode_sentencepiece(kept, decode)
         data = b"".join(self.token_bytes(id) for id in kept)
         if decode.trim and kept and self.ends_word(kept[-1]):
             data = data[: len(data) - len(decode.end_of_word.encode())]
+        return data
+
+    def decode_sentencepiece(self, ids: list[int], decode: DecodeSentencePiece) -> bytes:
+        data, is_start = b"", decode.strip != "none"
+        kind_of = {token.id: token.kind for token in self.spec.extra}
+        for id in ids:
+            part = self.token_bytes(id)
+            if id in kind_of:
+                is_start = is_start and kind_of[id] != "added"
+            else:
+                if is_start and self.piece(id).startswith("▁".encode()):
+                    part = part[1:]
+                is_start = is_start and decode.strip == "all" and not part
+            data += part
         return data
 
     def ends_word(self, id: int) -> bool:
@@ -383,6 +416,15 @@ class ReferenceEngine:
         data, model, decode = self.piece(id_of(id)), self.spec.model, self.spec.decode
         if isinstance(decode, DecodeWordPiece):
             return data.removeprefix(decode.prefix.encode())
+        if isinstance(decode, DecodeSentencePiece) and model.vocab.piece_of(id_of(id)) is not None:
+            kind = (
+                int(model.kinds[model.vocab.ids.searchsorted(id_of(id))])
+                if isinstance(model, (Unigram, ScoreBPE))
+                else 0
+            )
+            if kind == BYTE:
+                return bytes([int(data[3:5], 16)])
+            return decode.unk_surface.encode() if id_of(id) == model.unk else data.replace("▁".encode(), b" ")
         if isinstance(model, BPE) and self.ends_word(id_of(id)):
             return data.removesuffix(model.end_of_word.encode()) + decode.end_of_word.encode()
         return data
@@ -522,6 +564,29 @@ def prefix_space(segment: Segment) -> Segment:
         return segment
     at = segment.spans[0][0]
     return Segment(" " + segment.text, [(at, at), *segment.spans])
+
+
+def sentencepiece(segment: Segment, stage: SentencePiece, protected: list[str]) -> Segment:
+    data, origins = b"", list[int]()
+    for char, (start, end) in zip(segment.text, segment.spans, strict=True):
+        size = len(char.encode("utf-8", "surrogateescape"))
+        origins += range(start, end) if size == end - start else [start] * size
+        data += char.encode("utf-8", "surrogateescape")
+    origins.append(segment.spans[-1][1] if segment.spans else 0)
+    flags = (
+        stage.add_dummy_prefix,
+        stage.remove_extra_whitespaces,
+        stage.escape_whitespaces,
+        stage.treat_whitespace_as_suffix,
+    )
+    normalized, starts = _core.sentencepiece_normalize(data, stage.rules, flags, protected)
+    spans, at = list[Span](), 0
+    text = normalized.decode("utf-8", "surrogateescape")
+    for char in text:
+        after = at + len(char.encode("utf-8", "surrogateescape"))
+        spans.append((origins[starts[at]], origins[starts[after]]))
+        at = after
+    return Segment(text, spans)
 
 
 def cut(segment: Segment, pieces: Iterable[str]) -> Iterator[Segment]:

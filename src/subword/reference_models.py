@@ -6,12 +6,15 @@ Each says what a piece is encoded to, and where in the piece, in bytes, each tok
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Protocol
 
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError
-from .spec import BPE, Model, WordPiece
+from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordPiece
+from .unigram import reference as unigram
+from .unigram.reference import float32
 from .wordpiece import reference as wordpiece
 
 
@@ -124,7 +127,85 @@ class ReferenceWordPiece:
         return None
 
 
-_CLASSES: dict[type, Any] = {BPE: ReferenceBPE, WordPiece: ReferenceWordPiece}
+class ReferenceScored:
+    """The best segmentation, or merges by score; then what becomes of characters that are no entry."""
+
+    missing = b""
+
+    def __init__(self, model: Unigram | ScoreBPE) -> None:
+        self.model = model
+        self.scores: dict[str, float] = {}  # of what text can spell
+        self.user_defined: list[str] = []
+        self.bytes: dict[int, int] = {}
+        single = model.precision == "float32"
+        rows = list(zip(model.vocab.items(), model.scores.tolist(), model.kinds.tolist(), strict=True))
+        normal = [score for _, score, kind in rows if kind == NORMAL or not single]
+        self.unk_score = min(normal, default=float32(3.4028234663852886e38)) - 10.0
+        if single:
+            self.unk_score = float32(self.unk_score)
+        best = float32(max([1.1754943508222875e-38, *normal]))
+        self.ids: dict[str, int] = {}
+        for (piece, id), score, kind in rows:
+            text = piece.decode("utf-8", "surrogateescape")
+            if kind == BYTE:
+                self.bytes[int(piece[3:5], 16)] = id
+            if kind == UNUSED or (single and kind in (BYTE, UNKNOWN)):
+                continue
+            if kind == USER_DEFINED:
+                self.user_defined.append(text)
+                score = float32(float32(len(piece) * best) - 0.1) if single else score
+            self.scores[text] = score
+            self.ids[text] = id
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        unigram_model = isinstance(self.model, Unigram)
+        pieces = self.segment(text) if unigram_model else self.merge(text)
+        end, unknown = 0, False
+        for piece in pieces:
+            start, end = end, end + len(text_bytes(piece))
+            if unknown and piece in self.ids:
+                yield self.model.unk, start
+            unknown = piece not in self.ids and not self.bytes
+            if piece in self.ids:
+                yield self.ids[piece], end
+            elif self.bytes:
+                yield from ((self.bytes[byte], start + at) for at, byte in enumerate(text_bytes(piece), 1))
+        if unknown:
+            yield self.model.unk, end
+
+    def segment(self, text: str) -> list[str]:
+        return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]
+
+    def merge(self, text: str) -> list[str]:
+        """Characters and user-defined entries; then the best pair, again and again."""
+        symbols, frozen, at = list[str](), list[bool](), 0
+        while at < len(text):
+            found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
+            symbols.append(found or text[at])
+            frozen.append(bool(found))
+            at += len(symbols[-1])
+        while True:
+            pairs = [
+                (self.scores[left + right], -place)
+                for place, (left, right) in enumerate(pairwise(symbols))
+                if left + right in self.scores and not frozen[place] and not frozen[place + 1]
+            ]
+            if not pairs:
+                return symbols
+            place = -max(pairs)[1]
+            symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
+            del frozen[place + 1]
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
+_CLASSES: dict[type, Any] = {
+    BPE: ReferenceBPE,
+    WordPiece: ReferenceWordPiece,
+    Unigram: ReferenceScored,
+    ScoreBPE: ReferenceScored,
+}
 
 
 def text_bytes(text: str) -> bytes:

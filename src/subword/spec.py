@@ -5,7 +5,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
     raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
-        -> BPE or WordPiece -> Template
+        -> BPE, WordPiece, Unigram or ScoreBPE -> Template
 """
 
 from __future__ import annotations
@@ -140,9 +140,30 @@ class SplitRegex:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Digits | Split | SplitRegex
+@dataclass(frozen=True, slots=True)
+class SentencePiece:
+    """Rewrite the text as SentencePiece does, by the settings of its `NormalizerSpec`.
+
+    `rules` is `precompiled_charsmap` in base64: of the strings that it replaces, the longest that stands at a place goes
+    first; a byte that is in no well-formed character becomes U+FFFD. Then spaces: `remove_extra_whitespaces` leaves one
+    of several, and none at the ends; `add_dummy_prefix` puts one in front (or behind, with `treat_whitespace_as_suffix`);
+    `escape_whitespaces` makes them `▁`. What the model has as user-defined entries is not rewritten.
+    """
+
+    rules: str = ""
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    escape_whitespaces: bool = True
+    treat_whitespace_as_suffix: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | SentencePiece | Digits | Split | SplitRegex
 STAGES: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Digits, Split, SplitRegex)
+    cls.__name__: cls
+    for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, SentencePiece, Digits, Split, SplitRegex)
 }
 
 # ======================== vocabulary and model ========================
@@ -431,12 +452,115 @@ class WordPiece:
         return cast("_core.Model", self._compiled)
 
 
+# What an entry of a model with scores is.
+NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Scored:
+    """A model whose entries have scores. Its fields are described in `Unigram`."""
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds")
+    ALGORITHM: ClassVar[str] = ""
+
+    vocab: Vocab
+    scores: npt.NDArray[np.float64]
+    unk: int
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    precision: Literal["float32", "float64"] = "float32"
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a {name} must be a Vocab, not {type(self.vocab).__name__}")
+        object.__setattr__(self, "unk", integer("unk", self.unk))
+        string("precision", self.precision)
+        try:
+            scores = np.asarray(self.scores, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise SubwordValueError(f"the scores must be an array of numbers: {error}") from None
+        kinds = self.kinds if len(self.kinds) else np.zeros(len(self.vocab), dtype=np.uint8)
+        kinds = whole_numbers("the kinds", kinds, np.uint8, UNKNOWN, (None,))
+        for what, values in (("scores", scores), ("kinds", kinds)):
+            if values.shape != (len(self.vocab),):
+                raise SubwordValueError(f"{name}: {values.shape} {what} for {len(self.vocab)} entries")
+        scores = scores.copy() if scores.flags.writeable else scores
+        scores.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "kinds", kinds)
+
+    def __reduce__(self) -> Any:
+        return type(self), _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {"unk": self.unk, "precision": self.precision}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {**self.vocab.buffers(), "scores": self.scores, "kinds": self.kinds}
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> Any:
+        """The model that `settings()` and `buffers()` describe."""
+        scores, kinds = np.frombuffer(buffers["scores"], dtype="<f8"), np.frombuffer(buffers["kinds"], dtype=np.uint8)
+        return cls(Vocab.of_buffers(buffers), scores, settings["unk"], kinds, settings["precision"])
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def pieces_of(self, kind: int) -> list[str]:
+        """The entries of a kind."""
+        return [self.spelled(self.vocab.pieces[int(at)]) for at in np.flatnonzero(self.kinds == kind)]
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            scores = np.require(self.scores, np.float64, _PLAIN)
+            settings = (self.ALGORITHM, scores, np.require(self.kinds, np.uint8, _PLAIN), self.precision, self.unk)
+            object.__setattr__(self, "_compiled", _core.Model.scored(*self.vocab.packed(), *settings))
+        return cast("_core.Model", self._compiled)
+
+
+class Unigram(_Scored):
+    """The unigram language model: the segmentation of a piece whose entries' scores have the largest sum.
+
+    `precision` is what scores are added up in: `"float32"`, as SentencePiece does over the whole text, or `"float64"`,
+    as HF tokenizers does. `kinds` says what each entry is:
+
+    * `NORMAL` (0).
+    * `USER_DEFINED` (1): taken nearly always where it stands, and never rewritten before (SentencePiece's).
+    * `UNUSED` (2): never taken.
+    * `BYTE` (3): `<0x00>` to `<0xFF>`, all or none: what a character becomes that is no entry.
+    * `UNKNOWN` (4): the entry with the id `unk`, which stands for characters that are no entry, a run of them together.
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "unigram"
+
+
+class ScoreBPE(_Scored):
+    """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell an
+    entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
+    `USER_DEFINED` entries are taken first, the longest, and never merge.
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "merges"
+
+
 def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece
-MODELS: dict[str, type[BPE] | type[WordPiece]] = {cls.__name__: cls for cls in (BPE, WordPiece)}
+Model: TypeAlias = BPE | WordPiece | Unigram | ScoreBPE
+MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, Unigram, ScoreBPE)}
 
 _WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 
@@ -539,8 +663,25 @@ class DecodeWordPiece:
         return True
 
 
-Decoding: TypeAlias = Decode | DecodeWordPiece
-DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece)}
+@dataclass(frozen=True, slots=True)
+class DecodeSentencePiece:
+    """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out: `"one"`
+    of them, as many tokens as start with it (`"all"`), or `"none"`."""
+
+    strip: Literal["none", "one", "all"] = "one"
+    unk_surface: str = " \u2047 "
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return self.strip != "none"
+
+
+Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece, DecodeSentencePiece)}
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:

@@ -8,8 +8,10 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind};
 use crate::hash::IntMap;
+use crate::model::Model;
 use crate::parallel::{in_parallel, share_out};
 use crate::pipeline::Stop;
+use crate::sentencepiece::normalize::SPACE;
 use crate::vocab::Token;
 
 pub struct Decoder {
@@ -27,6 +29,17 @@ pub enum Decoding {
     Plain { shown: Vec<u8>, trim: bool },
     /// With a space in front of each but the first and those that continue a word, which lose the prefix that says so.
     WordPiece { prefix: Vec<u8>, cleanup: bool },
+    /// As SentencePiece does: `▁` as a space, but at the start, where `strip` says which are left out; an unknown token as
+    /// `unk`.
+    SentencePiece { strip: Strip, unk: Vec<u8> },
+}
+
+/// Which `▁` at the start of a text are left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Strip {
+    None,
+    One,
+    All,
 }
 
 impl Decoding {
@@ -37,6 +50,15 @@ impl Decoding {
             ["Decode", shown, trim] => Ok(Self::Plain { shown: shown.into(), trim: trim == "true" }),
             ["DecodeWordPiece", prefix, cleanup] => {
                 Ok(Self::WordPiece { prefix: prefix.into(), cleanup: cleanup == "true" })
+            }
+            ["DecodeSentencePiece", strip, unk] => {
+                let strip = match strip {
+                    "none" => Strip::None,
+                    "one" => Strip::One,
+                    "all" => Strip::All,
+                    _ => return Err(Error::format(format!("unknown way to strip a space: {strip:?}"))),
+                };
+                Ok(Self::SentencePiece { strip, unk: unk.into() })
             }
             _ => Err(Error::format(format!("unknown way to decode {row:?}"))),
         }
@@ -89,6 +111,24 @@ enum Place {
     Alone,
 }
 
+/// `▁` as spaces.
+fn spaced(mut piece: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(piece.len());
+    while let Some((&byte, rest)) = piece.split_first() {
+        match piece.strip_prefix(SPACE) {
+            Some(rest) => {
+                out.push(b' ');
+                piece = rest;
+            }
+            None => {
+                out.push(byte);
+                piece = rest;
+            }
+        }
+    }
+    out
+}
+
 impl Decoder {
     pub fn new(extra_of_id: IntMap<u64, usize>, decoding: Decoding, end_of_word: &[u8]) -> Self {
         let end_of_word = end_of_word.to_vec();
@@ -102,6 +142,16 @@ impl Decoder {
                 Some(stem) if is_entry && !self.end_of_word.is_empty() => (stem.into(), shown),
                 _ => (token.into(), &[]),
             },
+            Decoding::SentencePiece { strip, .. } => {
+                if !is_entry {
+                    return (token.into(), &[]);
+                }
+                let rest = match token.strip_prefix(SPACE) {
+                    Some(rest) if place == Place::First && *strip != Strip::None => rest,
+                    _ => token,
+                };
+                (spaced(rest).into(), &[])
+            }
             Decoding::WordPiece { prefix, cleanup } => {
                 let rest = token.strip_prefix(&**prefix).filter(|_| !prefix.is_empty());
                 let alone = match (place, rest) {
@@ -131,6 +181,13 @@ impl Engine {
     /// What an entry or an extra token decodes to, and what the end-of-word marker behind it does.
     fn decoded(&self, id: u32, place: Place) -> Result<(Cow<'_, [u8]>, &[u8])> {
         if let Some(token) = self.model.vocab().token_of_id(id) {
+            if let (Model::Scored(scored), Decoding::SentencePiece { unk, .. }) = (&*self.model, &self.decoder.decoding) {
+                match scored.byte(token) {
+                    Some(byte) => return Ok((vec![byte].into(), &[])),
+                    None if token == scored.unk() => return Ok((unk.into(), &[])),
+                    None => {}
+                }
+            }
             return Ok(self.decoder.decoded(self.model.vocab().piece(token), true, place));
         }
         match self.extra(id) {
@@ -161,7 +218,7 @@ impl Engine {
         let rows = self.rows(ids.len());
         let mut place = match self.decoder.decoding {
             Decoding::Plain { .. } => Place::Inside,
-            Decoding::WordPiece { .. } => Place::First,
+            Decoding::WordPiece { .. } | Decoding::SentencePiece { .. } => Place::First,
         };
         let (mut out, mut len) = (vec![0; ids.len() * 5 + 2 * ROW], 0);
         for (position, &id) in ids.iter().enumerate() {
@@ -181,7 +238,16 @@ impl Engine {
             let (stem, shown) = self
                 .decoded(id, place)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
-            place = Place::Inside;
+            let stays_first = match self.decoder.decoding {
+                Decoding::SentencePiece { strip, .. } => match self.extra(id) {
+                    Some(extra) => extra.kind != Kind::Added,
+                    None => strip == Strip::All && stem.is_empty(),
+                },
+                _ => false,
+            };
+            if !stays_first {
+                place = Place::Inside;
+            }
             out.truncate(len);
             out.extend_from_slice(&stem);
             out.extend_from_slice(shown);
@@ -216,7 +282,7 @@ impl Engine {
         let len = self.n_vocab().min(2 * vocab.len() + 1024); // ids can have holes without measure
         let mut rows = vec![[ASK; size_of::<Row>()]; len];
         for token in 0..vocab.len() as Token {
-            let (stem, shown) = self.decoder.decoded(vocab.piece(token), true, Place::Inside);
+            let Ok((stem, shown)) = self.decoded(vocab.id(token), Place::Inside) else { continue };
             let len = stem.len() + shown.len();
             if let Some(row) = rows.get_mut(vocab.id(token) as usize).filter(|row| len < row.len()) {
                 row[..stem.len()].copy_from_slice(&stem);

@@ -10,12 +10,14 @@
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
+use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
 use crate::wordpiece::WordPiece;
 
 pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),
+    Scored(Scored),
 }
 
 impl Model {
@@ -23,19 +25,24 @@ impl Model {
         match self {
             Self::Bpe(bpe) => &bpe.vocab,
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
+            Self::Scored(scored) => scored.vocab(),
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) => None,
+            Self::WordPiece(_) | Self::Scored(_) => None,
         }
     }
 
     /// Refuses text that cannot be encoded. All other functions rely on there being none.
     pub fn check(&self, text: &[u8]) -> Result<()> {
-        self.bpe().map_or(Ok(()), |bpe| bpe.check(text))
+        match self {
+            Self::Bpe(bpe) => bpe.check(text),
+            Self::WordPiece(_) => Ok(()),
+            Self::Scored(scored) => scored.check(text),
+        }
     }
 
     /// A hint that a piece will be encoded soon.
@@ -52,6 +59,7 @@ impl Model {
         match self {
             Self::Bpe(bpe) => bpe.encode(piece, out),
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
+            Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
         }
     }
 
@@ -69,6 +77,12 @@ impl Model {
 
     /// Appends the tokens of a piece and, for each, the place in the piece where it ends.
     pub fn encode_with_ends(&self, piece: &[u8], out: &mut Vec<Token>, ends: &mut Vec<usize>) {
+        if let Self::Scored(scored) = self {
+            return scored.encode(piece, |token, end| {
+                out.push(token);
+                ends.push(end);
+            });
+        }
         let from = out.len();
         self.encode(piece, out);
         let mut end = 0;
@@ -76,6 +90,7 @@ impl Model {
             end += match self {
                 Self::Bpe(bpe) => bpe.covers(token, piece, end),
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
+                Self::Scored(_) => 0,
             };
             end
         }));
@@ -126,6 +141,7 @@ impl Model {
         match self {
             Self::Bpe(bpe) => bpe.plan(),
             Self::WordPiece(wordpiece) => wordpiece.plan(),
+            Self::Scored(scored) => scored.plan(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
+use crate::sentencepiece::normalize::Normalizer;
 use crate::split::digits::{Digits, Place};
 use crate::split::{Pattern, Scanner};
 use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
@@ -37,6 +38,8 @@ enum Stage {
     Match { normalized: bool },
     Rewrite(Rewrite),
     PrefixSpace,
+    /// SentencePiece's: it looks at the whole text, so nothing is known of parts of it.
+    SentencePiece(Box<Normalizer>),
 }
 
 /// A stage that changes characters.
@@ -173,6 +176,10 @@ impl Pipeline {
                     stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
+                ["SentencePiece", rules, prefix, remove, escape, suffix, ref protected @ ..] => {
+                    let flags = [prefix, remove, escape, suffix].map(|flag| flag == "true");
+                    stages.push(Stage::SentencePiece(Box::new(Normalizer::new(rules, flags, protected)?)));
+                }
                 ["Split", name, version] => {
                     check_version(version)?;
                     splits.push(Splitter::Pattern(Pattern::scanner(name)?));
@@ -194,10 +201,12 @@ impl Pipeline {
             Stage::Rewrite(_) => 1,
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
+            Stage::SentencePiece(_) => 4,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
         let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
-        let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
+        let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_)));
+        let is_orderly = !looks_far && stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
             Splitter::Digits(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
@@ -227,6 +236,9 @@ impl Pipeline {
                 row("lower case", lowercase.to_string(), "character by character")
             }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
+            Stage::SentencePiece(_) => {
+                row("normalize", "as SentencePiece does".into(), "by the rules in the file, the longest first")
+            }
         };
         let split = |splitter: &Splitter| match splitter {
             Splitter::Digits(digits) => {
@@ -299,6 +311,7 @@ impl Pipeline {
                     items = out;
                 }
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
+                Stage::SentencePiece(normalizer) => items = map_texts(items, |segment| normalizer.apply_segment(segment)),
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
                         0 if continues => segment,

@@ -132,4 +132,28 @@ impl Scored {
             emit(self.unk, end);
         }
     }
+
+    /// The unigram model, for what only that can tell.
+    pub fn unigram(&self) -> Result<&Unigram> {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => Ok(model),
+            Algorithm::Merges(_) => Err(Error::value("only a unigram model gives probabilities to segmentations")),
+        }
+    }
+
+    /// Rows of what `plan()` shows: step, how, why.
+    pub fn plan(&self) -> Vec<(String, String, String)> {
+        let row = |step: &str, how: &str, why: &str| (step.to_owned(), how.to_owned(), why.to_owned());
+        let (how, why) = match &self.algorithm {
+            Algorithm::Unigram(model) => ("the best segmentation, in one pass (Viterbi)", model.precision_name()),
+            Algorithm::Merges(_) => {
+                ("merged by score, cut first where no entry has the two characters", "nothing merges across such a place")
+            }
+        };
+        let unknown = match self.bytes {
+            Some(_) => row("unknown characters", "become their bytes", "the model has an entry for each byte"),
+            None => row("unknown characters", "one token for a run of them", "the model has no entries for bytes"),
+        };
+        vec![row("piece", how, why), unknown]
+    }
 }

@@ -29,6 +29,7 @@ use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
 use subword_core::parallel::both;
 use subword_core::pipeline::Stop;
+use subword_core::scored::Scored;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
 use subword_core::wordpiece::WordPiece;
@@ -159,6 +160,34 @@ impl Model {
             WordPiece::new(vocab, prefix.into_bytes(), unk, max_chars)
         })
         .map(|wordpiece| Self(Arc::new(core::model::Model::WordPiece(wordpiece))))
+    }
+
+    /// `algorithm` is "unigram" or "merges"; a kind is a byte for each entry.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn scored(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        algorithm: &str,
+        scores: PyReadonlyArray1<'_, f64>,
+        kinds: PyReadonlyArray1<'_, u8>,
+        precision: &str,
+        unk: u32,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        let (scores, kinds, precision) = (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);
+        interruptible(py, |_| {
+            let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
+            Scored::new(algorithm, vocab, scores, &kinds, precision, unk)
+        })
+        .map(|scored| Self(Arc::new(core::model::Model::Scored(scored))))
+    }
+
+    /// All segmentations of a piece by a unigram model.
+    fn segmentations(&self, py: Python<'_>, piece: &[u8]) -> PyResult<pieces::Segmentations> {
+        interruptible(py, |_| pieces::Segmentations::new(self.0.clone(), piece))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
@@ -502,7 +531,7 @@ mod _core {
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
-    use super::pieces::{learn_unigram, sentencepiece_normalize, ScoredModel};
+    use super::pieces::{learn_unigram, sentencepiece_normalize, Segmentations};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

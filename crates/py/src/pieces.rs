@@ -1,4 +1,6 @@
-//! Models whose entries have scores: the unigram language model and SentencePiece's byte-pair encoding, by themselves.
+//! What only models with scores have: segmentations with probabilities, SentencePiece's normalizer, and learning.
+
+use std::sync::Arc;
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -6,167 +8,128 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{interruptible, Checked};
 use subword_core as core;
-use subword_core::sentencepiece::bpe::ScoreBpe;
-use subword_core::sentencepiece::charsmap::Charsmap;
+use subword_core::pipeline::Stop;
+use subword_core::scored::Scored;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
 use subword_core::unigram::lattice::{Lattice, Path, Random};
 use subword_core::unigram::train::{train, Options};
-use subword_core::unigram::trie::{Trie, NONE};
-use subword_core::unigram::{Kind, Precision, Rules, Unigram};
-use subword_core::vocab::Vocab;
+use subword_core::unigram::{Kind, Precision, Rules, UNKNOWN};
 
-enum Model {
-    Unigram(Unigram),
-    Bpe(ScoreBpe),
+pub fn kinds(kinds: &[u8]) -> Vec<Kind> {
+    let kind = |kind: &u8| match kind {
+        0 => Kind::Normal,
+        1 => Kind::UserDefined,
+        2 => Kind::Unused,
+        3 => Kind::Byte,
+        _ => Kind::Unknown,
+    };
+    kinds.iter().map(kind).collect()
 }
 
-/// A model of pieces with scores. Tokens are told as indices of entries, unknown characters as -1.
+pub fn precision(name: &str) -> PyResult<Precision> {
+    match name {
+        "float32" => Ok(Precision::Float32),
+        "float64" => Ok(Precision::Float64),
+        _ => Err(core::Error::format(format!("unknown precision {name:?}"))).checked(),
+    }
+}
+
+type Tokens = Vec<(u32, usize)>;
+
+fn tokens(model: &Scored, piece: &[u8], path: &Path) -> Tokens {
+    let mut out = Tokens::new();
+    model.resolve(piece, path, &mut |token, end| out.push((model.vocab().id(token), end)));
+    out
+}
+
+/// All segmentations of one piece, with their probabilities. A segmentation is a list of ids, each with the byte at which
+/// it ends.
 #[pyclass(frozen, module = "subword._core")]
-pub struct ScoredModel(Model);
+pub struct Segmentations {
+    model: Arc<core::model::Model>,
+    piece: Vec<u8>,
+    lattice: Lattice,
+}
 
-type Tokens = Vec<(i64, usize)>;
+impl Segmentations {
+    pub fn new(model: Arc<core::model::Model>, piece: &[u8]) -> core::Result<Self> {
+        let lattice = Lattice::new(scored(&model)?.unigram()?, piece)?;
+        Ok(Self { lattice, piece: piece.to_vec(), model })
+    }
 
-fn tokens(path: &[(u32, usize)]) -> Tokens {
-    path.iter().map(|&(token, end)| (if token == NONE { -1 } else { token.into() }, end)).collect()
+    fn of(&self, path: &Path) -> PyResult<Tokens> {
+        scored(&self.model).map(|scored| tokens(scored, &self.piece, path)).checked()
+    }
+}
+
+fn scored(model: &core::model::Model) -> core::Result<&Scored> {
+    match model {
+        core::model::Model::Scored(scored) => Ok(scored),
+        _ => Err(core::Error::value("only a unigram model gives probabilities to segmentations")),
+    }
 }
 
 #[pymethods]
-impl ScoredModel {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        algorithm: &str,
-        pieces: &[u8],
-        offsets: PyReadonlyArray1<'_, u64>,
-        ids: PyReadonlyArray1<'_, u32>,
-        scores: PyReadonlyArray1<'_, f64>,
-        kinds: &[u8],
-        precision: &str,
-    ) -> PyResult<Self> {
-        let precision = match precision {
-            "float32" => Precision::Float32,
-            "float64" => Precision::Float64,
-            _ => return Err(core::Error::format(format!("unknown precision {precision:?}"))).checked(),
-        };
-        let kinds: Vec<Kind> = kinds
-            .iter()
-            .map(|kind| match kind {
-                0 => Kind::Normal,
-                1 => Kind::UserDefined,
-                _ => Kind::Unused,
-            })
-            .collect();
-        let (offsets, ids, scores) = (offsets.as_slice()?, ids.as_slice()?, scores.as_slice()?);
-        interruptible(py, |_| {
-            let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
-            Ok(Self(match algorithm {
-                "unigram" => Model::Unigram(Unigram::new(vocab, scores, &kinds, precision)?),
-                "bpe" => Model::Bpe(ScoreBpe::new(vocab, scores, &kinds)?),
-                _ => return Err(core::Error::format(format!("unknown algorithm {algorithm:?}"))),
-            }))
-        })
+impl Segmentations {
+    /// The best ones with their scores.
+    fn nbest(&self, py: Python<'_>, n: usize) -> PyResult<Vec<(Tokens, f64)>> {
+        let found = interruptible(py, |_| self.lattice.nbest(n))?;
+        found.iter().map(|(path, score)| Ok((self.of(path)?, *score))).collect()
     }
 
-    fn encode(&self, py: Python<'_>, text: &[u8]) -> PyResult<Tokens> {
-        interruptible(py, |_| {
-            let mut out = Vec::new();
-            match &self.0 {
-                Model::Unigram(model) => model.encode(text, &mut out),
-                Model::Bpe(model) => model.encode(text, &mut out),
-            }
-            Ok(tokens(&out))
-        })
-    }
-
-    /// The best segmentations with their scores.
-    fn nbest(&self, py: Python<'_>, text: &[u8], n: usize) -> PyResult<Vec<(Tokens, f64)>> {
-        let lattice = self.lattice(text)?;
-        let found = interruptible(py, |_| lattice.nbest(n))?;
-        Ok(found.into_iter().map(|(path, score)| (tokens(&path), score)).collect())
-    }
-
-    /// Segmentations drawn independently, with the logarithms of their probabilities.
-    fn sample(&self, py: Python<'_>, text: &[u8], n: usize, alpha: f64, seed: u64) -> PyResult<Vec<(Tokens, f64)>> {
-        let lattice = self.lattice(text)?;
+    /// Drawn independently, with the logarithms of their probabilities.
+    fn sample(&self, py: Python<'_>, n: usize, alpha: f64, seed: u64) -> PyResult<Vec<(Tokens, f64)>> {
         let found: Vec<(Path, f64)> = interruptible(py, |_| {
-            let (sums, mut random) = (lattice.forward(alpha), Random::new(seed));
-            let total = sums[lattice.len()];
-            let mut draw = || lattice.sample(alpha, &sums, &mut random);
+            let (sums, mut random) = (self.lattice.forward(alpha), Random::new(seed));
+            let total = sums[self.lattice.len()];
+            let mut draw = || self.lattice.sample(alpha, &sums, &mut random);
             Ok((0..n).map(|_| draw()).map(|(path, score)| (path, alpha * score - total)).collect())
         })?;
-        Ok(found.into_iter().map(|(path, score)| (tokens(&path), score)).collect())
+        found.iter().map(|(path, log)| Ok((self.of(path)?, *log))).collect()
     }
 
-    /// Different segmentations, with the logarithms of their probabilities and the perturbed ones.
+    /// Different ones, with the logarithms of their probabilities and the perturbed ones.
     fn sample_without_replacement(
         &self,
         py: Python<'_>,
-        text: &[u8],
         n: usize,
         alpha: f64,
         seed: u64,
     ) -> PyResult<Vec<(Tokens, f64, f64)>> {
-        let lattice = self.lattice(text)?;
-        let found = interruptible(py, |_| lattice.sample_without_replacement(n, alpha, &mut Random::new(seed)))?;
-        Ok(found.into_iter().map(|(path, score, noisy)| (tokens(&path), score, noisy)).collect())
+        let draw = |_: Stop<'_>| self.lattice.sample_without_replacement(n, alpha, &mut Random::new(seed));
+        let found = interruptible(py, draw)?;
+        found.iter().map(|(path, log, noisy)| Ok((self.of(path)?, *log, *noisy))).collect()
     }
 
-    fn entropy(&self, text: &[u8], alpha: f64) -> PyResult<f64> {
-        Ok(self.lattice(text)?.entropy(alpha))
+    fn entropy(&self, alpha: f64) -> f64 {
+        self.lattice.entropy(alpha)
     }
 
-    /// The logarithm of the sum of all segmentations' probabilities, for each of some texts.
-    fn log_likelihoods(&self, py: Python<'_>, texts: Vec<Vec<u8>>) -> PyResult<Vec<f64>> {
-        let Model::Unigram(model) = &self.0 else { return self.lattice(&[]).map(|_| Vec::new()) };
-        interruptible(py, |_| {
-            let of = |text: &Vec<u8>| Lattice::new(model, text).map(|lattice| lattice.forward(1.0)[lattice.len()]);
-            texts.iter().map(of).collect()
-        })
+    /// The logarithm of the sum of all probabilities, each to the `alpha`.
+    fn log_likelihood(&self, alpha: f64) -> f64 {
+        self.lattice.forward(alpha)[self.lattice.len()]
     }
 
-    /// Start, end, token and probability of each node, and the logarithm of the sum of all segmentations' probabilities.
-    fn marginals(&self, text: &[u8], alpha: f64) -> PyResult<(Vec<(usize, usize, i64, f64)>, f64)> {
-        let lattice = self.lattice(text)?;
-        let (shares, total) = lattice.marginals(alpha);
-        let token = |token: u32| if token == NONE { -1 } else { token.into() };
-        let rows = lattice.spans().zip(shares).map(|((start, end, id), share)| (start, end, token(id), share));
-        Ok((rows.collect(), total))
-    }
-}
-
-impl ScoredModel {
-    fn lattice(&self, text: &[u8]) -> PyResult<Lattice> {
-        match &self.0 {
-            Model::Unigram(model) => Lattice::new(model, text).checked(),
-            Model::Bpe(_) => Err(core::Error::value("only a unigram model gives probabilities to segmentations")).checked(),
-        }
+    /// Start, end, id and probability of all that may stand somewhere.
+    fn marginals(&self, alpha: f64) -> PyResult<Vec<(usize, usize, u32, f64)>> {
+        let scored = scored(&self.model).checked()?;
+        let id = |token| scored.vocab().id(if token == UNKNOWN { scored.unk() } else { token });
+        let (shares, _) = self.lattice.marginals(alpha);
+        Ok(self.lattice.spans().zip(shares).map(|((start, end, token), share)| (start, end, id(token), share)).collect())
     }
 }
 
 /// SentencePiece's normalizer: the text, and the byte of the original where what each of its bytes comes from starts.
 #[pyfunction]
-#[allow(clippy::fn_params_excessive_bools)]
 pub fn sentencepiece_normalize<'py>(
     py: Python<'py>,
     text: &[u8],
-    charsmap: &[u8],
-    add_dummy_prefix: bool,
-    remove_extra_whitespaces: bool,
-    escape_whitespaces: bool,
-    treat_whitespace_as_suffix: bool,
-    mut protected: Vec<Vec<u8>>,
+    rules: &str,
+    flags: [bool; 4],
+    protected: Vec<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<usize>)> {
-    protected.sort();
-    protected.dedup();
-    let keys: Vec<(&[u8], u32)> = protected.iter().filter(|key| !key.is_empty()).map(|key| (&**key, 0)).collect();
-    let normalizer = Normalizer {
-        charsmap: Charsmap::new(charsmap).checked()?,
-        add_dummy_prefix,
-        remove_extra_whitespaces,
-        escape_whitespaces,
-        treat_whitespace_as_suffix,
-        protected: if keys.is_empty() { None } else { Some(Trie::new(&keys).checked()?) },
-    };
+    let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
+    let normalizer = Normalizer::new(rules, flags, &protected).checked()?;
     let mut out = Normalized::default();
     normalizer.apply(text, &mut out);
     Ok((PyBytes::new(py, &out.bytes), out.starts))

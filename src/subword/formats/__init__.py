@@ -19,7 +19,7 @@ from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
-from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from . import clip, compiled, known, minbpe, native, sentencepiece, subword_nmt, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input, LeftOutError
 from .files import MissingFileError, os_error, read_file, write_file, write_files
 
@@ -131,6 +131,17 @@ FORMATS: tuple[Format, ...] = (
         write=minbpe.write,
         parts=minbpe.PARTS,
         limits=minbpe.LIMITS,
+    ),
+    Format(
+        name="sentencepiece",
+        suffixes=(".model",),
+        names=("*.model",),
+        sign="a byte 10, a length, and a byte 10 again",
+        looks_like=sentencepiece.looks_like,
+        read=_whole(sentencepiece.read),
+        write=sentencepiece.write,
+        parts=sentencepiece.PARTS,
+        limits=sentencepiece.LIMITS,
     ),
     Format(
         name="subword-nmt",

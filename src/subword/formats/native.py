@@ -24,7 +24,7 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, MODELS, Decode, DecodeWordPiece, Spec, WordPiece
+from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, Unigram, WordPiece
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
@@ -224,7 +224,20 @@ def _word_piece_problem(spec: Spec, model: WordPiece, piece_of: dict[int, bytes]
     return None
 
 
-_MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {BPE: _bpe_problem, WordPiece: _word_piece_problem}
+def _scored_problem(spec: Spec, model: Unigram | ScoreBPE, piece_of: dict[int, bytes]) -> str | None:
+    if model.precision not in ("float32", "float64"):
+        return f"outline.model.precision: {shown(model.precision)} is unknown"
+    if not np.all(np.isfinite(model.scores)):
+        return "a score is not a finite number"
+    return None
+
+
+_MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
+    BPE: _bpe_problem,
+    WordPiece: _word_piece_problem,
+    Unigram: _scored_problem,
+    ScoreBPE: _scored_problem,
+}
 
 
 def _extra_problem(spec: Spec) -> str | None:

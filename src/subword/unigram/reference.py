@@ -291,18 +291,15 @@ def prune(
     """Throw away the entries without which the text would lose least: keep `shrinking_factor` of all, or `wanted`.
 
     An entry in no word's best segmentation goes, and so does one that is itself better segmented. What goes counts for
-    what it falls into: its loss is by how much the likelihood of the words that have it sinks. An entry that falls
-    into nothing else, a character, stays.
+    what it falls into: its loss is by how much the mean log likelihood of a word sinks. An entry that falls into nothing
+    else, a character, stays.
     """
     counts = dict.fromkeys(scores, 0)  # in the best segmentations
-    in_words = dict.fromkeys(scores, 0)  # so many words have it there
     for word, count in words.items():
         pieces, _ = viterbi(word, scores)
         for piece in pieces:
             if piece in counts:
                 counts[piece] += count
-        for piece in set(pieces) & set(counts):
-            in_words[piece] += count
     total = sum(counts.values())
     kept: dict[str, float] = {}
     losses: list[tuple[float, str]] = []
@@ -317,7 +314,7 @@ def prune(
         with_it = math.log(count) - math.log(total)
         all_after = math.log(total + count * (len(parts[0]) - 1))
         without_it = sum(math.log(counts.get(part, 0) + count) - all_after for part in parts[0])
-        losses.append((in_words[piece] / sum(words.values()) * (with_it - without_it), piece))
+        losses.append((count / sum(words.values()) * (with_it - without_it), piece))
     size = max(wanted, int(shrinking_factor * len(scores)))
     losses.sort(key=lambda row: (-row[0], row[1]))
     kept.update((piece, scores[piece]) for _, piece in losses[: max(size - len(kept), 0)])

@@ -1,6 +1,8 @@
 //! SentencePiece's normalizer: rules, white space, and the space in front, with an alignment to the original.
 
 use super::charsmap::Charsmap;
+use crate::error::{Error, Result};
+use crate::pipeline::Segment;
 use crate::unigram::trie::Trie;
 
 /// U+2581, which stands for a space.
@@ -27,6 +29,32 @@ pub struct Normalized {
 }
 
 impl Normalizer {
+    /// `rules` are in base64; `flags` are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and
+    /// treat_whitespace_as_suffix.
+    pub fn new(rules: &str, flags: [bool; 4], protected: &[&str]) -> Result<Self> {
+        let rules = base64(rules).ok_or_else(|| Error::format("the normalization rules are not in base64"))?;
+        let mut keys: Vec<(&[u8], u32)> = protected.iter().map(|key| (key.as_bytes(), 0)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let [add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, treat_whitespace_as_suffix] = flags;
+        Ok(Self {
+            charsmap: Charsmap::new(&rules)?,
+            add_dummy_prefix,
+            remove_extra_whitespaces,
+            escape_whitespaces,
+            treat_whitespace_as_suffix,
+            protected: if keys.is_empty() { None } else { Some(Trie::new(&keys)?) },
+        })
+    }
+
+    pub fn apply_segment<'t>(&self, segment: Segment<'t>) -> Segment<'t> {
+        let mut out = Normalized::default();
+        self.apply(&segment.bytes, &mut out);
+        let start = |at: usize| segment.span(at, at).0;
+        let spans = out.starts.windows(2).map(|pair| (start(pair[0]), start(pair[1]))).collect();
+        Segment::mapped(out.bytes, spans)
+    }
+
     /// What the start of `text` becomes, and how many bytes that replaces.
     fn first<'a>(&'a self, text: &'a [u8]) -> (usize, &'a [u8]) {
         if let Some(protected) = &self.protected {
@@ -56,12 +84,12 @@ impl Normalizer {
             return;
         }
         let space = if self.escape_whitespaces { SPACE } else { b" " };
-        let mut add = |what: &[u8], at: usize| {
+        let add = |bytes: &mut Vec<u8>, starts: &mut Vec<usize>, what: &[u8], at: usize| {
             bytes.extend_from_slice(what);
             starts.resize(bytes.len(), at);
         };
         if self.add_dummy_prefix && !self.treat_whitespace_as_suffix {
-            add(space, at);
+            add(bytes, starts, space, at);
         }
         let mut is_after_space = self.remove_extra_whitespaces;
         while at < text.len() {
@@ -69,10 +97,16 @@ impl Normalizer {
             while let Some(rest) = replacement.strip_prefix(b" ").filter(|_| is_after_space) {
                 replacement = rest;
             }
-            for part in replacement.split_inclusive(|&byte| byte == b' ') {
-                let (text, spaces) = part.strip_suffix(b" ").map_or((part, &b""[..]), |text| (text, space));
-                add(text, at);
-                add(spaces, at);
+            if replacement == &text[at..at + len] && !replacement.contains(&b' ') {
+                add(bytes, starts, replacement, at);
+                let first = starts.len() - len;
+                starts[first..].iter_mut().zip(at..).for_each(|(start, at)| *start = at);
+            } else {
+                for part in replacement.split_inclusive(|&byte| byte == b' ') {
+                    let (text, spaces) = part.strip_suffix(b" ").map_or((part, &b""[..]), |text| (text, space));
+                    add(bytes, starts, text, at);
+                    add(bytes, starts, spaces, at);
+                }
             }
             if let Some(&last) = replacement.last() {
                 is_after_space = self.remove_extra_whitespaces && last == b' ';
@@ -93,4 +127,27 @@ impl Normalizer {
         }
         starts.push(at);
     }
+}
+
+/// What a text in base64 stands for.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    Some(out)
 }

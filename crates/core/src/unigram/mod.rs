@@ -139,6 +139,13 @@ impl Unigram {
         })
     }
 
+    pub fn precision_name(&self) -> &'static str {
+        match self.precision {
+            Precision::Float32 => "scores are added up in 32 bits over the whole piece, as SentencePiece does",
+            Precision::Float64 => "scores are added up in 64 bits, as HF tokenizers does",
+        }
+    }
+
     /// Appends the tokens of the best segmentation of `text`, each with the byte at which it ends. UNKNOWN stands for
     /// one character that is no entry. The text has less than 4 GB.
     pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {

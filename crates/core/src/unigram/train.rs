@@ -239,7 +239,9 @@ impl<'t> Trainer<'t> {
         for (piece, coverage, seed) in pieces {
             occurs.push(seed.map_or((0, 0, 1), |seed| {
                 let chunk = chunks.partition_point(|chunk| chunk.start <= seed.at as usize) - 1;
-                let place = chunks[chunk].bytes.partition_point(|&byte| chunks[chunk].start + (byte as usize) < seed.at as usize);
+                // Where a run starts another ends: of the places with this byte, the last.
+                let Chunk { start, bytes, .. } = &chunks[chunk];
+                let place = bytes.partition_point(|&byte| start + byte as usize <= seed.at as usize) - 1;
                 let length = piece.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
                 (chunk as u32, place as u32, length as u32)
             }));

@@ -131,7 +131,7 @@ impl Builder {
         self.join(last, start);
         self.join(end - 1, first);
         self.free = Some(first);
-        if start >= OPEN * BLOCK {
+        if start > OPEN * BLOCK {
             self.close(start / BLOCK - OPEN);
         }
     }
