@@ -4,8 +4,8 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
-        -> BPE or WordPiece -> Template
+    raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
+        -> PrefixSpace -> Digits -> Split or SplitPunctuation -> BPE or WordPiece -> Template
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +89,34 @@ class Lowercase:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanText:
+    """Leave out control, format and private characters and U+FFFD; make tabs, newlines and other white space spaces.
+
+    By the classes of the Unicode version `unicode`, as HF's BertNormalizer with `clean_text`.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PadChinese:
+    """Put a space on each side of each Chinese character, as HF's BertNormalizer with `handle_chinese_chars`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripAccents:
+    """Leave out nonspacing marks (`\\p{Mn}` of the Unicode version `unicode`): behind `Normalize("NFD")`, accents."""
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixSpace:
     """Put a space in front of each stretch of text between extra tokens that does not start with one."""
 
@@ -140,10 +168,32 @@ class SplitRegex:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Digits | Split | SplitRegex
-STAGES: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Digits, Split, SplitRegex)
-}
+@dataclass(frozen=True, slots=True)
+class SplitPunctuation:
+    """Cut the text at white space, which is left out, and around each punctuation mark, which is a piece: all of ASCII
+    that is no letter, number or control, and `\\p{P}` of the Unicode version `unicode`. As HF's BertPreTokenizer.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = (
+    MatchTokens
+    | Normalize
+    | Lowercase
+    | CleanText
+    | PadChinese
+    | StripAccents
+    | PrefixSpace
+    | Digits
+    | Split
+    | SplitRegex
+    | SplitPunctuation
+)
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Stage)}
 
 # ======================== vocabulary and model ========================
 
