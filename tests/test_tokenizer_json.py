@@ -531,6 +531,7 @@ def test_bad_tokenizer_json(name: str) -> None:
     assert str(caught.value).startswith("x.json: ")
 
 
+@pytest.mark.filterwarnings("ignore:.*is left out:subword.errors.SubwordWarning")
 @pytest.mark.parametrize(
     "root",
     [

@@ -39,7 +39,7 @@ from .tokenizer_json_write import write
 __all__ = ["LIMITS", "PARTS", "looks_like", "read", "write"]
 
 PARTS = {
-    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet; as they are in a WordPiece, and where units are characters",
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet; or as they are, where units are characters",
     "ids": "model.vocab, the values; added_tokens[].id",
     "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges, model.end_of_word_suffix",
     "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",

@@ -2,10 +2,10 @@
 
     file = (entry "\\n")*          entries that continue a word start with "##"; "[UNK]" is among them
 
-It says neither how text is cleaned before it is cut into words, nor which entries are special. The first the caller says
-(`pattern="bert-uncased"` or `"bert-cased"`), or it is known for Google's own files by their SHA-256, or it stands in the
-`tokenizer_config.json` of transformers beside the file (do_lower_case, strip_accents, tokenize_chinese_chars). Special
-are, unless the caller says others, those of BERT's names that are entries.
+It says neither how text is cleaned before it is cut into words, nor which entries are special. The first the caller
+says (`pattern="bert-uncased"` or `"bert-cased"`), or it is known for Google's own files by their SHA-256, or it stands
+in the `tokenizer_config.json` of transformers beside the file (do_lower_case, strip_accents, tokenize_chinese_chars).
+Special are, unless the caller says others, those of BERT's names that are entries.
 """
 
 from __future__ import annotations
@@ -66,12 +66,14 @@ class Cleaning(NamedTuple):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        return (
-            CleanText(),
-            *([PadChinese()] if self.pad_chinese else []),
-            *([Normalize("NFD"), StripAccents()] if self.strip_accents else []),
-            *([Lowercase(final_sigma=False)] if self.lowercase else []),
-        )
+        stages: list[Stage] = [CleanText()]
+        if self.pad_chinese:
+            stages.append(PadChinese())
+        if self.strip_accents:
+            stages += [Normalize("NFD"), StripAccents()]
+        if self.lowercase:
+            stages.append(Lowercase(final_sigma=False))
+        return tuple(stages)
 
 
 CLEANINGS = {"bert-uncased": Cleaning(True, True), "bert-cased": Cleaning(False, False)}
@@ -247,9 +249,7 @@ def _warn(
     if special != {token: ids[token] for token in SPECIALS if token in ids}:
         needed.append(f"special_tokens={dict(special)!r}")
     if needed:
-        text = (
-            f"{KIND} does not say how text is cleaned, and which tokens are special: load it with {', '.join(needed)}"
-        )
+        text = f"{KIND} says neither how text is cleaned nor which tokens are special: load it with {', '.join(needed)}"
         warn(text)
     lost = [name for name, id in spec.roles.items() if again.roles.get(name) != id]
     if lost:
