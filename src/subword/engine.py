@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from .spec import (
     BYTE,
     USER_DEFINED,
     DecodeSentencePiece,
+    CleanText,
     DecodeWordPiece,
     Decoding,
     Digits,
@@ -31,14 +33,17 @@ from .spec import (
     MatchTokens,
     Model,
     Normalize,
+    PadChinese,
     PrefixSpace,
     ScoreBPE,
     SentencePiece,
     Spec,
     Split,
+    SplitPunctuation,
     SplitRegex,
     Stage,
     Unigram,
+    StripAccents,
 )
 
 Engine = _core.Engine
@@ -118,8 +123,7 @@ def compile_spec(spec: Spec) -> Engine:
     return engine
 
 
-# ======================== the same in plain Python ========================
-
+# ======================== the same in plain Python =================
 Span = tuple[int, int]
 
 
@@ -200,6 +204,10 @@ class ReferenceEngine:
             return lambda segment: [lowercase(segment, stage)]
         if isinstance(stage, SentencePiece):
             return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
+        if isinstance(stage, (CleanText, PadChinese, StripAccents)):
+            return lambda segment: [rewrite(segment, CHARACTERS[type(stage)])]
+        if isinstance(stage, SplitPunctuation):
+            return lambda segment: cut(segment, split_punctuation(segment.text))
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
         if isinstance(stage, Digits):
@@ -231,7 +239,10 @@ class ReferenceEngine:
                         content = _core.normalize(content, stage.form, stage.unicode)
                     if isinstance(stage, Lowercase):
                         content = lowercase(Segment(content, [(0, 0)] * len(content)), stage).text
-                taken[content] = token
+                    if type(stage) in CHARACTERS:
+                        content = rewrite(Segment(content, [(0, 0)] * len(content)), CHARACTERS[type(stage)]).text
+                if content:
+                    taken[content] = token
         start = 0
         longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
         for hit in re.finditer(longest_first, text) if taken else ():
@@ -384,15 +395,16 @@ class ReferenceEngine:
 
     def decode_sentencepiece(self, ids: list[int], decode: DecodeSentencePiece) -> bytes:
         data, is_start = b"", decode.strip != "none"
-        kind_of = {token.id: token.kind for token in self.spec.extra}
+        extra = {token.id for token in self.spec.extra}
         for id in ids:
             part = self.token_bytes(id)
-            if id in kind_of:
-                is_start = is_start and kind_of[id] != "added"
-            else:
-                if is_start and self.piece(id).startswith("▁".encode()):
+            if is_start and id not in extra:
+                mark = "▁".encode()
+                if decode.strip == "token":
+                    part = self.piece(id).replace(mark, b"")
+                elif self.piece(id).startswith(mark):
                     part = part[1:]
-                is_start = is_start and decode.strip == "all" and not part
+            is_start = is_start and decode.strip == "all" and not part
             data += part
         return data
 
@@ -551,6 +563,48 @@ def lowercase(segment: Segment, stage: Lowercase) -> Segment:
         out.append(new)
         out_spans += [spans[at]] * len(new)
     return Segment("".join(out), out_spans)
+
+
+def rewrite(segment: Segment, change: Callable[[str], str]) -> Segment:
+    """Character by character. A space in front of one stands at its start, one behind it at its end."""
+    out, out_spans = [], list[Span]()
+    for char, (start, end) in zip(*segment, strict=True):
+        new = change(char)
+        out.append(new)
+        out_spans += [(start, start), (start, end), (end, end)] if len(new) == 3 else [(start, end)] * len(new)
+    return Segment("".join(out), out_spans)
+
+
+def clean_text(char: str) -> str:
+    if char in "\0\ufffd" or (char not in "\t\n\r" and patterns.character_class("C", "8.0").fullmatch(char)):
+        return ""
+    return " " if is_space(char) else char
+
+
+CHINESE = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
+    "\U0002f800-\U0002fa1f]"
+)
+
+CHARACTERS: dict[type, Callable[[str], str]] = {
+    CleanText: clean_text,
+    PadChinese: lambda char: f" {char} " if CHINESE.fullmatch(char) else char,
+    StripAccents: lambda char: "" if patterns.character_class("Mn", "8.0").fullmatch(char) else char,
+}
+
+
+def split_punctuation(text: str) -> Iterator[str]:
+    """Words, and each punctuation mark alone."""
+    word = ""
+    for char in text:
+        mark = char in string.punctuation or patterns.character_class("P", "8.0").fullmatch(char)
+        if not mark and not is_space(char):
+            word += char
+            continue
+        yield from filter(None, (word, char if mark else ""))
+        word = ""
+    if word:
+        yield word
 
 
 def is_cased(text: str) -> bool:

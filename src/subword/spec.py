@@ -4,7 +4,8 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
+    raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
+        -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
         -> BPE, WordPiece, Unigram or ScoreBPE -> Template
 """
 
@@ -18,7 +19,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +84,34 @@ class Lowercase:
 
     final_sigma: bool = True
     unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanText:
+    """Leave out control, format and private characters and U+FFFD; make tabs, newlines and other white space spaces.
+
+    By the classes of the Unicode version `unicode`, as HF's BertNormalizer with `clean_text`.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PadChinese:
+    """Put a space on each side of each Chinese character, as HF's BertNormalizer with `handle_chinese_chars`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripAccents:
+    """Leave out nonspacing marks (`\\p{Mn}` of the Unicode version `unicode`): behind `Normalize("NFD")`, accents."""
+
+    unicode: str = "8.0"
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -160,11 +189,91 @@ class SentencePiece:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | SentencePiece | Digits | Split | SplitRegex
-STAGES: dict[str, type[Any]] = {
-    cls.__name__: cls
-    for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, SentencePiece, Digits, Split, SplitRegex)
-}
+@dataclass(frozen=True, slots=True)
+class Precompiled:
+    """Rewrite the text by SentencePiece's rules as HF tokenizers reads them: grapheme by grapheme, if it has less than
+    six bytes, by the *shortest* rule that it starts with; otherwise character by character. `rules` is in base64."""
+
+    rules: str
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Replace each `old` in the text by `new`; with `runs`, only two and more of them in a row, by one `new`."""
+
+    old: str
+    new: str
+    runs: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        if not self.old:
+            raise SubwordValueError("Replace.old must not be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Leave out white space at the start and at the end of each stretch of text between extra tokens."""
+
+    left: bool = True
+    right: bool = True
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Make spaces `replacement`, and put one in front of the text: `prepend` says where that does not start with one
+    (`"missing"`, and `"first"` for the start of the whole text only), `"always"`, or `"never"`.
+
+    With `words`, white space of all kinds only ends words: it is left out, and each word gets one in front.
+    """
+
+    replacement: str = "▁"
+    prepend: Literal["missing", "first", "always", "never"] = "missing"
+    words: bool = False
+    spaces: bool = True
+    """Whether spaces are replaced at all."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPunctuation:
+    """Cut the text at white space, which is left out, and around each punctuation mark, which is a piece: all of ASCII
+    that is no letter, number or control, and `\\p{P}` of the Unicode version `unicode`. As HF's BertPreTokenizer.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = (
+    MatchTokens
+    | Normalize
+    | Lowercase
+    | CleanText
+    | PadChinese
+    | StripAccents
+    | PrefixSpace
+    | SentencePiece
+    | Precompiled
+    | Replace
+    | Strip
+    | Metaspace
+    | Digits
+    | Split
+    | SplitRegex
+    | SplitPunctuation
+)
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Stage)}
 
 # ======================== vocabulary and model ========================
 
@@ -460,7 +569,7 @@ NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
 class _Scored:
     """A model whose entries have scores. Its fields are described in `Unigram`."""
 
-    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds")
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds", "merges")
     ALGORITHM: ClassVar[str] = ""
 
     vocab: Vocab
@@ -468,6 +577,7 @@ class _Scored:
     unk: int
     kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     precision: Literal["float32", "float64"] = "float32"
+    merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
     _compiled: _core.Model | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -489,6 +599,9 @@ class _Scored:
         scores.setflags(write=False)
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
+        if len(self.merges) and not isinstance(self, ScoreBPE):
+            raise SubwordValueError(f"a {name} has no merges")
 
     def __reduce__(self) -> Any:
         return type(self), _init_values(self)
@@ -499,13 +612,14 @@ class _Scored:
 
     def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
         """The packed buffers by name."""
-        return {**self.vocab.buffers(), "scores": self.scores, "kinds": self.kinds}
+        return {**self.vocab.buffers(), "scores": self.scores, "kinds": self.kinds, "merges": self.merges}
 
     @classmethod
     def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> Any:
         """The model that `settings()` and `buffers()` describe."""
         scores, kinds = np.frombuffer(buffers["scores"], dtype="<f8"), np.frombuffer(buffers["kinds"], dtype=np.uint8)
-        return cls(Vocab.of_buffers(buffers), scores, settings["unk"], kinds, settings["precision"])
+        merges = np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2)
+        return cls(Vocab.of_buffers(buffers), scores, settings["unk"], kinds, settings["precision"], merges)
 
     def spelled(self, piece: bytes) -> str:
         """An entry as files of the vocabulary spell it."""
@@ -523,7 +637,8 @@ class _Scored:
         """
         if self._compiled is None:
             scores = np.require(self.scores, np.float64, _PLAIN)
-            settings = (self.ALGORITHM, scores, np.require(self.kinds, np.uint8, _PLAIN), self.precision, self.unk)
+            kinds, merges = np.require(self.kinds, np.uint8, _PLAIN), np.require(self.merges, np.uint32, _PLAIN)
+            settings = (self.ALGORITHM, scores, kinds, self.precision, self.unk, merges.reshape(-1, 2))
             object.__setattr__(self, "_compiled", _core.Model.scored(*self.vocab.packed(), *settings))
         return cast("_core.Model", self._compiled)
 
@@ -546,9 +661,12 @@ class Unigram(_Scored):
 
 
 class ScoreBPE(_Scored):
-    """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell an
-    entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
+    """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell
+    an entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
     `USER_DEFINED` entries are taken first, the longest, and never merge.
+
+    With `merges`, rows of (left id, right id), only these pairs merge, and the first in the list goes first; scores do
+    not count then. That is how HF tokenizers holds such models.
     """
 
     __slots__ = ()
@@ -666,9 +784,10 @@ class DecodeWordPiece:
 @dataclass(frozen=True, slots=True)
 class DecodeSentencePiece:
     """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out: `"one"`
-    of them, as many tokens as start with it (`"all"`), or `"none"`."""
+    of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
+    """
 
-    strip: Literal["none", "one", "all"] = "one"
+    strip: Literal["none", "one", "all", "token"] = "one"
     unk_surface: str = " \u2047 "
 
     def __post_init__(self) -> None:

@@ -43,12 +43,13 @@ def load(
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its
-            `merges.txt`, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary file, or a folder with one of
-            these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`,
-            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256.
+        path: a native `.subword` file, a `tokenizer.json` with a BPE or a WordPiece, a `.tiktoken` file, a `vocab.json`
+            with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary
+            file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`,
+            `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked
+            by its SHA-256.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
-            `vocab.json`) and is not a known one.
+            `vocab.json`) and is not a known one; for a `vocab.txt`, `"bert-uncased"` or `"bert-cased"`.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
         engine: `"core"`, or `"reference"` to run it in plain Python.
 
@@ -519,8 +520,8 @@ class Tokenizer:
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
             format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
-                `"subword-nmt"` or `"clip"`; by default what the name says (`.subword`, `.json`, `.tiktoken`, `.codes`,
-                `.txt.gz`).
+                `"subword-nmt"`, `"clip"` or `"vocab.txt"`; by default what the name says (`.subword`, `.json`,
+                `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).

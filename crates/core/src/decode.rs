@@ -39,7 +39,10 @@ pub enum Decoding {
 pub enum Strip {
     None,
     One,
+    /// One of each token before there is text.
     All,
+    /// All of the first token.
+    Token,
 }
 
 impl Decoding {
@@ -56,6 +59,7 @@ impl Decoding {
                     "none" => Strip::None,
                     "one" => Strip::One,
                     "all" => Strip::All,
+                    "token" => Strip::Token,
                     _ => return Err(Error::format(format!("unknown way to strip a space: {strip:?}"))),
                 };
                 Ok(Self::SentencePiece { strip, unk: unk.into() })
@@ -111,13 +115,13 @@ enum Place {
     Alone,
 }
 
-/// `▁` as spaces.
-fn spaced(mut piece: &[u8]) -> Vec<u8> {
+/// A piece with `space` in place of each `▁`.
+fn spaced(mut piece: &[u8], space: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(piece.len());
     while let Some((&byte, rest)) = piece.split_first() {
         match piece.strip_prefix(SPACE) {
             Some(rest) => {
-                out.push(b' ');
+                out.extend_from_slice(space);
                 piece = rest;
             }
             None => {
@@ -146,11 +150,12 @@ impl Decoder {
                 if !is_entry {
                     return (token.into(), &[]);
                 }
-                let rest = match token.strip_prefix(SPACE) {
-                    Some(rest) if place == Place::First && *strip != Strip::None => rest,
+                let rest = match (place, *strip) {
+                    (Place::First, Strip::One | Strip::All) => token.strip_prefix(SPACE).unwrap_or(token),
+                    (Place::First, Strip::Token) => return (spaced(token, b"").into(), &[]),
                     _ => token,
                 };
-                (spaced(rest).into(), &[])
+                (spaced(rest, b" ").into(), &[])
             }
             Decoding::WordPiece { prefix, cleanup } => {
                 let rest = token.strip_prefix(&**prefix).filter(|_| !prefix.is_empty());
@@ -239,10 +244,7 @@ impl Engine {
                 .decoded(id, place)
                 .map_err(|error| Error::unknown(format!("position {position} of the ids: {}", error.message)))?;
             let stays_first = match self.decoder.decoding {
-                Decoding::SentencePiece { strip, .. } => match self.extra(id) {
-                    Some(extra) => extra.kind != Kind::Added,
-                    None => strip == Strip::All && stem.is_empty(),
-                },
+                Decoding::SentencePiece { strip, .. } => strip == Strip::All && stem.is_empty(),
                 _ => false,
             };
             if !stays_first {

@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod bpe;
 pub mod cache;
+pub mod chars;
 pub mod chunk;
 pub mod count;
 pub mod decode;

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
+use crate::chars::CharRule;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
+use crate::sentencepiece::hf::Rule;
 use crate::sentencepiece::normalize::Normalizer;
 use crate::split::digits::{Digits, Place};
+use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
 use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
 
@@ -20,7 +23,11 @@ pub struct Pipeline {
     /// The splits, if all are scanners.
     scanners: Option<Vec<&'static Scanner>>,
     forms: Vec<Form>,
+    /// Characters are changed one by one, as `Lowercase` does, which also looks at what is beside some.
+    maps: bool,
     lowercases: bool,
+    /// Some are dropped, or get others beside them.
+    drops_chars: bool,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     /// Nothing but tokens changes or cuts a text before it is split.
@@ -31,6 +38,7 @@ pub struct Pipeline {
 /// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
 enum Splitter {
     Digits(Digits),
+    Punctuation(Punctuation),
     Pattern(Pattern),
 }
 
@@ -40,6 +48,8 @@ enum Stage {
     PrefixSpace,
     /// SentencePiece's: it looks at the whole text, so nothing is known of parts of it.
     SentencePiece(Box<Normalizer>),
+    /// Likewise.
+    Hf(Rule),
 }
 
 /// A stage that changes characters.
@@ -47,6 +57,7 @@ enum Stage {
 pub enum Rewrite {
     Normalize(Form),
     Lowercase(Lowercase),
+    Chars(CharRule),
 }
 
 impl Rewrite {
@@ -54,6 +65,7 @@ impl Rewrite {
         match self {
             Self::Normalize(form) => form.apply(text),
             Self::Lowercase(lowercase) => lowercase.apply(text),
+            Self::Chars(rule) => rule.apply(text),
         }
     }
 
@@ -61,6 +73,7 @@ impl Rewrite {
         match self {
             Self::Normalize(form) => form.apply_segment(segment),
             Self::Lowercase(lowercase) => lowercase.apply_segment(segment),
+            Self::Chars(rule) => rule.apply_segment(segment),
         }
     }
 }
@@ -162,7 +175,9 @@ impl Pipeline {
         let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
+            if !splits.is_empty()
+                && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex" | "SplitPunctuation")))
+            {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -175,6 +190,11 @@ impl Pipeline {
                     rewrites.push(Rewrite::Lowercase(Lowercase::new(final_sigma == "true", version)?));
                     stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
+                [name @ ("CleanText" | "PadChinese" | "StripAccents"), ref version @ ..] => {
+                    rewrites.push(Rewrite::Chars(CharRule::new(name, version.first().copied())?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
+                }
+                ["SplitPunctuation", version] => splits.push(Splitter::Punctuation(Punctuation::new(version)?)),
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["SentencePiece", rules, prefix, remove, escape, suffix, ref protected @ ..] => {
                     let flags = [prefix, remove, escape, suffix].map(|flag| flag == "true");
@@ -190,7 +210,10 @@ impl Pipeline {
                     splits.push(Splitter::Pattern(pattern));
                 }
                 ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
-                _ => return Err(Error::format(format!("unknown stage {row:?}"))),
+                _ => match Rule::new(&row)? {
+                    Some(rule) => stages.push(Stage::Hf(rule)),
+                    None => return Err(Error::format(format!("unknown stage {row:?}"))),
+                },
             }
         }
         if splits.is_empty() {
@@ -201,25 +224,27 @@ impl Pipeline {
             Stage::Rewrite(_) => 1,
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
-            Stage::SentencePiece(_) => 4,
+            Stage::SentencePiece(_) | Stage::Hf(_) => 4,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
         let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
-        let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_)));
+        let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_) | Stage::Hf(_)));
         let is_orderly = !looks_far && stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
-            Splitter::Digits(_) => None,
+            Splitter::Digits(_) | Splitter::Punctuation(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
         };
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
+        let drops_chars = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(_)));
+        let maps = lowercases || drops_chars;
         let forms = rewrites.iter().filter_map(|rewrite| match rewrite {
             Rewrite::Normalize(form) => Some(*form),
-            Rewrite::Lowercase(_) => None,
+            Rewrite::Lowercase(_) | Rewrite::Chars(_) => None,
         });
         let forms = forms.collect();
-        let scanners = if lowercases { None } else { splits.iter().map(scanner).collect() };
+        let scanners = if maps { None } else { splits.iter().map(scanner).collect() };
         let extras = Extras::new(extras, rewrites)?;
-        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, lowercases })
+        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, maps, lowercases, drops_chars })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -235,15 +260,26 @@ impl Pipeline {
             Stage::Rewrite(Rewrite::Lowercase(lowercase)) => {
                 row("lower case", lowercase.to_string(), "character by character")
             }
+            Stage::Rewrite(Rewrite::Chars(rule)) => {
+                let (step, how, why) = rule.plan();
+                row(step, how, why)
+            }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
             Stage::SentencePiece(_) => {
                 row("normalize", "as SentencePiece does".into(), "by the rules in the file, the longest first")
+            }
+            Stage::Hf(rule) => {
+                let (step, how) = rule.plan();
+                row(step, how.into(), "as HF tokenizers does")
             }
         };
         let split = |splitter: &Splitter| match splitter {
             Splitter::Digits(digits) => {
                 let (how, why) = digits.plan();
                 row("digits", how, why)
+            }
+            Splitter::Punctuation(_) => {
+                row("split", "white space dropped, each punctuation mark alone".into(), "character by character")
             }
             Splitter::Pattern(pattern) => {
                 let (how, why) = pattern.plan();
@@ -312,6 +348,12 @@ impl Pipeline {
                 }
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
                 Stage::SentencePiece(normalizer) => items = map_texts(items, |segment| normalizer.apply_segment(segment)),
+                Stage::Hf(rule) => {
+                    items = map_texts(items, |segment| {
+                        let starts = segment.span(0, 0).0 == 0 && !continues;
+                        rule.apply_segment(segment, starts)
+                    });
+                }
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
                         0 if continues => segment,
@@ -344,8 +386,10 @@ impl Pipeline {
 
     #[inline]
     fn split(&self, segment: &Segment<'_>, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
-            return pattern.split(&segment.bytes, visit);
+        match &self.splits[..] {
+            [Splitter::Pattern(pattern)] => return pattern.split(&segment.bytes, visit),
+            [Splitter::Punctuation(punctuation)] => return punctuation.split(&segment.bytes, visit),
+            _ => {}
         }
         split_again(&self.splits, &segment.bytes, 0, &mut visit)
     }
@@ -361,9 +405,9 @@ impl Pipeline {
             self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
         };
         let is_boundary = match self.forms[..] {
-            [] => self.holds_in_lower_case(text, at, splits),
-            _ if is_ascii_around(text, at) => self.holds_in_lower_case(text, at, splits),
-            [form] if !self.lowercases => form.holds_between(text, at, splits),
+            [] => self.holds_when_mapped(text, at, splits),
+            _ if is_ascii_around(text, at) => self.holds_when_mapped(text, at, splits),
+            [form] if !self.maps => form.holds_between(text, at, splits),
             _ => false,
         };
         let covers_normalized = || {
@@ -373,30 +417,33 @@ impl Pipeline {
         self.is_orderly
             && is_boundary
             && !policy.covers(text, at, false)
-            && !(policy.takes_normalized() && (self.lowercases || covers_normalized()))
+            && !(policy.takes_normalized() && (self.maps || covers_normalized()))
     }
 
-    /// Whether what depends on the two characters beside `at` holds when they are in lower case, and whether these are
+    /// Whether what depends on the two characters beside `at` holds of what the stages make of them, and whether that is
     /// the same whatever stands farther off.
-    fn holds_in_lower_case(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
-        if !self.lowercases {
+    fn holds_when_mapped(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        if !self.maps {
             return holds(text, at);
         }
         let (before, after) = (&text[class_before(text, at).1..at], &text[at..at + char_len(text, at)]);
         // A sigma becomes one of two letters, which a pattern may tell apart.
-        if !Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes()) {
+        if self.lowercases && (!Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes())) {
             return false;
         }
-        let lower = |text| {
-            let segment = Segment::plain(text, 0);
-            let stages = self.stages.iter().filter_map(|stage| match stage {
-                Stage::Rewrite(Rewrite::Lowercase(lowercase)) => Some(lowercase),
+        // One that is dropped leaves its place to another.
+        if self.drops_chars && ![before, after].iter().all(|c| c.len() == 1 && CharRule::keeps_ascii(c[0])) {
+            return false;
+        }
+        let mapped = |text| {
+            let rewrites = self.stages.iter().filter_map(|stage| match stage {
+                Stage::Rewrite(rewrite @ (Rewrite::Lowercase(_) | Rewrite::Chars(_))) => Some(rewrite),
                 _ => None,
             });
-            stages.fold(segment, |segment, lowercase| lowercase.apply_segment(segment)).bytes
+            rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
         };
-        let before = lower(before);
-        holds(&[&*before, &*lower(after)].concat(), before.len())
+        let before = mapped(before);
+        holds(&[&*before, &*mapped(after)].concat(), before.len())
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
@@ -409,6 +456,9 @@ impl Pipeline {
                     Place::InRun => return false,
                     Place::Outside => {}
                 },
+                Splitter::Punctuation(punctuation) if punctuation.cuts(text, at) => return true,
+                // Within a word nothing is cut, on one side or on both.
+                Splitter::Punctuation(_) => {}
                 Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
                 Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
                 Splitter::Pattern(_) => {}
@@ -431,7 +481,7 @@ impl Pipeline {
         let is_apart = || {
             let near = &text[from.saturating_sub(1)..text.len().min(at + 2 * policy.max_len())];
             (self.forms.is_empty() || near.is_ascii())
-                && !self.lowercases
+                && !self.maps
                 && !policy.occurs_near(text, at)
                 && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
         };
@@ -442,7 +492,7 @@ impl Pipeline {
     pub fn is_always_taken(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
         let token = &self.extras.tokens[index];
         let is_plain =
-            !token.lstrip && !token.single_word && (!token.normalized || (self.forms.is_empty() && !self.lowercases));
+            !token.lstrip && !token.single_word && (!token.normalized || (self.forms.is_empty() && !self.maps));
         self.is_orderly
             && is_plain
             && text[at..].starts_with(&token.content)
@@ -468,7 +518,7 @@ impl Pipeline {
     pub fn normalize<'t>(&self, text: &'t [u8], policy: &Policy) -> Option<Normalized<'t>> {
         let is_changed = self.forms.iter().any(|form| form.apply_bytes(text) != text);
         match self.forms[..] {
-            _ if !self.is_orderly || self.lowercases || policy.occurs(text) => None,
+            _ if !self.is_orderly || self.maps || policy.occurs(text) => None,
             _ if !is_changed => Some(Normalized { bytes: Cow::Borrowed(text), clusters: None }),
             [form] if !policy.takes_normalized() => {
                 let (mut bytes, mut starts) = (Vec::new(), Vec::new());
@@ -485,13 +535,17 @@ impl Pipeline {
 
     /// Whether an extra token in `text` may swallow white space.
     pub fn swallows(&self, text: &[u8], policy: &Policy) -> bool {
-        let is_sure = !policy.takes_normalized() || self.forms.is_empty();
+        let is_sure = !policy.takes_normalized() || (self.forms.is_empty() && !self.maps);
         self.extras.swallow && (!is_sure || policy.occurs(text))
     }
 
     /// Whether text may take no tokens at all, because a pattern drops it.
     pub fn drops(&self) -> bool {
-        self.splits.iter().any(|splitter| matches!(splitter, Splitter::Pattern(pattern) if pattern.drops()))
+        self.splits.iter().any(|splitter| match splitter {
+            Splitter::Digits(_) => false,
+            Splitter::Punctuation(_) => true,
+            Splitter::Pattern(pattern) => pattern.drops(),
+        })
     }
 
     pub fn adds_space(&self) -> bool {
@@ -559,6 +613,7 @@ fn split_again(
     let again = |from: usize, to: usize| split_again(rest, &bytes[from..to], base + from, visit);
     match splitter {
         Splitter::Digits(digits) => digits.split(bytes, again),
+        Splitter::Punctuation(punctuation) => punctuation.split(bytes, again),
         Splitter::Pattern(pattern) => pattern.split(bytes, again),
     }
 }

@@ -34,7 +34,9 @@ pub fn byte_of(entry: &[u8]) -> Option<u8> {
 }
 
 impl Scored {
-    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary; `unk` is an id.
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary; `unk` is an id, `merges` are pairs of
+    /// ids.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         algorithm: &str,
         vocab: Vocab,
@@ -42,6 +44,7 @@ impl Scored {
         kinds: &[Kind],
         precision: Precision,
         unk: u32,
+        merges: &[(u32, u32)],
     ) -> Result<Self> {
         if scores.len() != vocab.len() || kinds.len() != vocab.len() {
             let (scores, kinds, entries) = (scores.len(), kinds.len(), vocab.len());
@@ -69,7 +72,7 @@ impl Scored {
             bytes: (lacking == 0).then_some(bytes),
             algorithm: match algorithm {
                 "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
-                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds)?),
+                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
                 _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
             },
         })

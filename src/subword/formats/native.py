@@ -135,8 +135,8 @@ def _sections(table: Node, start: int) -> dict[str, tuple[int, int]]:
     """Where each section starts and ends. Only the numbers are looked at; nothing of their size is allocated."""
     sections: dict[str, tuple[int, int]] = {}
     for row in table.items():
-        name, size = row.value if isinstance(row.value, list) and len(row.value) == 2 else (None, None)
-        if name not in (known for known in _SECTIONS if known not in sections):
+        name, size = row.value if isinstance(row.value, list) and len(row.value) == 2 else ("", None)
+        if name not in [known for known in _SECTIONS if known not in sections]:
             raise row.expected(f"one of the sections {', '.join(_SECTIONS)}, each once, and its length")
         length = row.child(1, size).number(0, 2**62)
         sections[name] = (start, start + length)

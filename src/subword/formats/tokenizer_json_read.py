@@ -5,32 +5,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from .. import _core
 from .._core import regex_covers
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
-from ..errors import FormatError, SubwordValueError
+from ..engine import split_punctuation
+from ..errors import FormatError, SubwordValueError, warn
 from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, pattern_of
 from ..spec import (
     BPE,
     MAX_ID,
+    CleanText,
     Decode,
+    DecodeWordPiece,
+    Decoding,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
     Normalize,
     Packed,
+    PadChinese,
     PrefixSpace,
     Spec,
     Split,
+    SplitPunctuation,
     SplitRegex,
     Stage,
+    StripAccents,
     Template,
     Vocab,
+    WordPiece,
 )
 from .json_node import Node, parse, shown
 
@@ -43,11 +51,13 @@ DIGITS_UNICODE = "17.0"  # of `Digits`, which asks the Rust library
 # What the file must say of parts that subword does not have, and what to do where it says something else.
 _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "version": ((None, "1.0"), "only version 1.0 is known"),
-    "truncation": ((None,), "it cuts ids off; set it to null and cut with `truncate` or `chunk`"),
-    "padding": ((None,), "it adds ids; set it to null and pad where batches are made"),
+}
+_LEFT_OUT = {
+    "truncation": "it cuts ids off, which `encode` never does; cut with `truncate` or `chunk`",
+    "padding": "it adds ids, which `encode` never does; pad where batches are made",
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": ((None, "BPE"), "only BPE is supported"),
+    "type": ((None, "BPE"), "only BPE and WordPiece are supported"),
     "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
     # In a byte-level BPE what is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
@@ -60,8 +70,8 @@ _FIXED_CHARACTER_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
-def read(data: bytes, source: str) -> Spec:
-    """The spec that a file holds.
+def read(data: bytes, source: str, tell: Callable[[str], None] = warn) -> Spec:
+    """The spec that a file holds. `tell` is called with what of the file is left out.
 
     The core reads the two large members, `parse` the rest. What the core does not take, or is wrong with the rest, is
     for the other way: to read all of it here, which finds what is wrong and says where.
@@ -76,10 +86,32 @@ def read(data: bytes, source: str) -> Spec:
             (start, end), (next_start, next_end) = sorted((vocab, merges))
             rest = b"null".join((data[:start], data[end:next_start], data[next_end:]))
             try:
-                return _spec(parse(rest, source), Tokens(entries, by_characters))
+                root = parse(rest, source)
+                spec = _spec(root, Tokens(entries, by_characters))
             except FormatError:
                 continue
-    return _spec(parse(data, source), None)
+            _tell_of_what_is_left_out(root, tell)
+            return spec
+    root = parse(data, source)
+    spec = _spec(root, None)
+    _tell_of_what_is_left_out(root, tell)
+    return spec
+
+
+def _tell_of_what_is_left_out(root: Node, tell: Callable[[str], None]) -> None:
+    for name, problem in _LEFT_OUT.items():
+        if root.get(name).value is not None:
+            tell(f"the field {name!r} is left out: {problem}")
+
+
+class AnyTokens(Protocol):
+    """The tokens of a model, as those ask of them that do not ask which model it is."""
+
+    def __len__(self) -> int: ...
+
+    def id_of(self, token: str) -> int | None: ...
+
+    def token_of(self, id: int) -> str | None: ...
 
 
 class Tokens:
@@ -117,8 +149,10 @@ class Tokens:
 
 def _spec(root: Node, tokens: Tokens | None) -> Spec:
     """The spec; `tokens` where they are read already and stand no more in `root`."""
-    _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     _check_fixed(root, _FIXED_FIELDS)
+    if tokens is None and is_word_piece(root["model"]):
+        return read_word_piece(root)
+    _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
     if unit == "character":
         _check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
@@ -145,7 +179,7 @@ def _spec(root: Node, tokens: Tokens | None) -> Spec:
 class _Known:
     """The ids that stand for something."""
 
-    def __init__(self, tokens: Tokens, extra: Iterable[ExtraToken]) -> None:
+    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken]) -> None:
         self.tokens = tokens
         self.extra = {token.id for token in extra}
 
@@ -203,10 +237,8 @@ def _end_of_word(model: Node) -> str:
     return "" if suffix.value is None else suffix.text()
 
 
-def _read_normalizer(
-    node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]
-) -> tuple[Normalize | Lowercase, ...]:
-    stages: list[Normalize | Lowercase] = []
+def _read_normalizer(node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> tuple[Stage, ...]:
+    stages: list[Stage] = []
     for step in _steps(node, "normalizers"):
         kind = step["type"].value
         if kind in ("NFC", "NFD", "NFKC", "NFKD"):
@@ -215,19 +247,37 @@ def _read_normalizer(
             stages.append(Lowercase(final_sigma=False))
         elif kind == "Replace":
             _check_white_space(step, splitting, added)
+        elif kind == "BertNormalizer":
+            stages += _read_bert_normalizer(step)
         else:
             raise _unsupported(
                 step,
-                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these",
+                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, BertNormalizer, Replace of white space and a "
+                "Sequence of these",
             )
     return tuple(stages)
+
+
+def _read_bert_normalizer(step: Node) -> Iterator[Stage]:
+    """Its stages, in its order. `strip_accents` says what `lowercase` does unless it says something itself."""
+    lowercase = step.get("lowercase", True).flag()
+    strip_accents = step.get("strip_accents")
+    if step.get("clean_text", True).flag():
+        yield CleanText()
+    if step.get("handle_chinese_chars", True).flag():
+        yield PadChinese()
+    if lowercase if strip_accents.value is None else strip_accents.flag():
+        yield from (Normalize("NFD", NORMALIZER_UNICODE), StripAccents())
+    if lowercase:
+        yield Lowercase(final_sigma=False)
 
 
 def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> None:
     """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
     if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
         raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
-    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]:
+    dropping = [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]
+    if splitting[0] not in [*dropping, SplitPunctuation()]:
         raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
     for token in added.values():
         if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
@@ -237,7 +287,7 @@ def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, 
 def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", "character"]]:
     """The stages, and what the model is over."""
     known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel; one over "
-    known += "characters has WhitespaceSplit, Splits, Digits, or a Sequence of these"
+    known += "characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these"
     steps = _steps(node, "pretokenizers") or [node]
     *cutting, last = steps
     if last.value is None:
@@ -259,7 +309,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
     return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages), "byte"
 
 
-_Step: TypeAlias = "tuple[str, bool] | Digits"
+_Step: TypeAlias = "tuple[str, bool] | Digits | SplitPunctuation"
 """The expression of a Split, and whether what it does not match is dropped; or a stage."""
 
 
@@ -275,7 +325,7 @@ def _read_cutting(steps: list[Node]) -> list[Stage]:
         step = read[at]
         if row is not None:
             stages.append(Split(row.name, SPLIT_UNICODE))
-        elif isinstance(step, Digits):
+        elif isinstance(step, (Digits, SplitPunctuation)):
             stages.append(step)
         elif step[0] in _GROUPINGS:
             stages.append(Digits(cast("Any", _GROUPINGS[step[0]]), SPLIT_UNICODE))
@@ -311,10 +361,15 @@ def _read_white_space_split(step: Node) -> tuple[str, bool]:
     return get_pattern("whitespace-split").steps[0], True
 
 
+def _read_bert_pre_tokenizer(step: Node) -> SplitPunctuation:
+    return SplitPunctuation()
+
+
 _CUTTING: dict[Any, Callable[[Node], _Step]] = {
     "Digits": _read_digits,
     "Split": _read_split,
     "WhitespaceSplit": _read_white_space_split,
+    "BertPreTokenizer": _read_bert_pre_tokenizer,
 }
 _GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
 
@@ -324,7 +379,8 @@ def _row_of(*steps: _Step) -> Pattern | None:
 
     `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
     """
-    splits = [step for step in steps if not isinstance(step, Digits) and not re.search(r"[0-9]\}\+", step[0])]
+    texts = [step for step in steps if not isinstance(step, (Digits, SplitPunctuation))]
+    splits = [step for step in texts if not re.search(r"[0-9]\}\+", step[0])]
     row = pattern_of(*(regex for regex, _ in splits)) if len(splits) == len(steps) else None
     if row is None or digits_and_rest(row) is not None or any(drops != row.drops for _, drops in splits):
         return None
@@ -377,7 +433,7 @@ def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     return pairs
 
 
-def _read_added_tokens(node: Node, tokens: Tokens) -> dict[str, ExtraToken]:
+def _read_added_tokens(node: Node, tokens: AnyTokens) -> dict[str, ExtraToken]:
     """The added tokens by content, with the ids that tokenizers gives them."""
     rows = [(step, _read_added_token(step)) for step in node.items()]
     owners: dict[int, str] = {}
@@ -483,7 +539,7 @@ def _is_unit(piece: bytes, unit: str, marker: str) -> bool:
     return len(piece) == 1 or (unit == "character" and len(piece.decode().removesuffix(marker)) == 1)
 
 
-def _read_unk(node: Node, tokens: Tokens) -> int:
+def _read_unk(node: Node, tokens: AnyTokens) -> int:
     if node.value is None:
         raise node.error("without one, tokenizers drops unknown characters, which is not supported; name a token")
     id = tokens.id_of(node.text())
@@ -512,7 +568,8 @@ def comes_to_the_model(token: ExtraToken, piece: bytes, marker: str, stages: Seq
     # What NFC and NFD make of other characters is not ASCII, but for a Kelvin sign, a Greek ; and a Greek accent.
     plain = token.content.isascii() and not set("K;`") & set(token.content)
     forms = ("NFKC", "NFKD") if plain else ("NFC", "NFD", "NFKC", "NFKD")
-    return any(isinstance(s, Lowercase) or (isinstance(s, Normalize) and s.form in forms) for s in stages)
+    others = (Lowercase, CleanText, PadChinese, StripAccents)
+    return any(isinstance(s, others) or (isinstance(s, Normalize) and s.form in forms) for s in stages)
 
 
 def shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) -> str | None:
@@ -529,6 +586,99 @@ def shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) -
         advice = "set `special` to false" + (", or take those merges out" if merged else "")
         return f"{shown(token.content)} is special, but {reason}, so that ordinary text could give its id; {advice}"
     return None
+
+
+# ------------------------ WordPiece ------------------------
+
+
+class Words:
+    """The tokens of a WordPiece: all spelled as they are."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self.ids = ids
+        self.tokens = {id: token for token, id in ids.items()}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def id_of(self, token: str) -> int | None:
+        return self.ids.get(token)
+
+    def token_of(self, id: int) -> str | None:
+        return self.tokens.get(id)
+
+
+def is_word_piece(model: Node) -> bool:
+    """Whether a model is a WordPiece. Old files do not say the type: a BPE has merges, a word list has no prefix."""
+    fields = model.fields()
+    is_untold = fields.get("type") is None and "merges" not in fields and "continuing_subword_prefix" in fields
+    return fields.get("type") == "WordPiece" or is_untold
+
+
+def read_word_piece(root: Node) -> Spec:
+    node = root["model"]
+    words = Words(_read_words(node["vocab"]))
+    added = _read_added_tokens(root.get("added_tokens", []), words)
+    splitting = _read_word_splitting(root.get("pre_tokenizer"))
+    normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
+    unk = _read_unk(node["unk_token"], words)
+    gone = set()
+    for index, extra in enumerate(added.values()):
+        # Special ones leave the model, so that ordinary text cannot give their ids; others may be parts of words.
+        if extra.kind != "special" or extra.id == unk or extra.content not in words.ids:
+            continue
+        if can_be_a_word(extra, normalizers, splitting):
+            problem = f"{shown(extra.content)} is special, but text that it is not taken from can become this word"
+            raise root["added_tokens"].child(index, None).error(f"{problem}; set `special` to false")
+        gone.add(extra.content)
+    template = _read_post_processor(root.get("post_processor"), _Known(words, added.values()))
+    return Spec(
+        stages=(*_matching(added, False), *normalizers, *_matching(added, True), *splitting),
+        model=WordPiece(
+            Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone),
+            unk,
+            node["continuing_subword_prefix"].text(),
+            node["max_input_chars_per_word"].number(0, 2**63 - 1),
+        ),
+        extra=tuple(sorted(added.values(), key=lambda token: token.id)),
+        template=template,
+        decode=_read_word_decoder(root.get("decoder")),
+        roles=template_roles(template) | {"unk": unk},
+    )
+
+
+def _read_words(node: Node) -> dict[str, int]:
+    vocab = _read_vocab(node)
+    for token in vocab:
+        if not token:
+            raise node.child(token, token).error("a token cannot be empty")
+        node.child(token, token).text()
+    return vocab
+
+
+def _read_word_splitting(node: Node) -> tuple[Stage, ...]:
+    steps = _steps(node, "pretokenizers")
+    for step in steps:
+        if step["type"].value not in _CUTTING:
+            raise _unsupported(step, f"a WordPiece has {', '.join(_CUTTING)}, or a Sequence of these")
+    return tuple(_read_cutting(steps)) or (Split("none", SPLIT_UNICODE),)
+
+
+def _read_word_decoder(node: Node) -> Decoding:
+    if node.value is None:
+        return DecodeWordPiece(prefix="", cleanup=False)  # spaces between all tokens
+    if node["type"].value != "WordPiece":
+        raise _unsupported(node, "a WordPiece has the decoder WordPiece, or none")
+    prefix, cleanup = node.get("prefix", "##").text(), node.get("cleanup", True).flag()
+    if not prefix and cleanup:
+        raise node["prefix"].error("an empty prefix goes with `cleanup` set to false")
+    return DecodeWordPiece(prefix, cleanup) if prefix else Decode()
+
+
+def can_be_a_word(token: ExtraToken, normalizers: Sequence[Stage], splitting: Sequence[Stage]) -> bool:
+    """Whether some text becomes a piece that starts with a token, though the token is not taken from it."""
+    is_cut = SplitPunctuation() in splitting and list(split_punctuation(token.content)) != [token.content]
+    return not is_cut and comes_to_the_model(token, token.content.encode(), "", normalizers)
 
 
 # ------------------------ template ------------------------
@@ -608,7 +758,7 @@ def template_roles(template: Template) -> dict[str, int]:
     return {name: cast("int", ids[0]) for name, ids in (("bos", before), ("eos", after)) if len(ids) == 1}
 
 
-def _unk_role(unk: Node, tokens: Tokens, added: dict[str, ExtraToken]) -> dict[str, int]:
+def _unk_role(unk: Node, tokens: AnyTokens, added: dict[str, ExtraToken]) -> dict[str, int]:
     """A model with all bytes never needs its unknown token; the file may still name it."""
     if unk.value is None:
         return {}

@@ -4,7 +4,7 @@
 //! A text is cut first, where no merge can reach across: between two characters that no entry has side by side.
 
 use crate::bpe::merge::{short, Queue};
-use crate::bpe::rules::{Rule, Rules};
+use crate::bpe::rules::{merges, Rule, Rules};
 use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
@@ -78,8 +78,9 @@ fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl ScoreBpe {
-    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary.
-    pub fn new(vocab: Vocab, scores: &[f64], kinds: &[Kind]) -> Result<Self> {
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary. With `pairs` of ids, only these
+    /// merge, the first of them first.
+    pub fn new(vocab: Vocab, scores: &[f64], kinds: &[Kind], pairs: &[(u32, u32)]) -> Result<Self> {
         let tokens = || 0..vocab.len() as Token;
         if scores.len() != vocab.len() || kinds.len() != vocab.len() {
             return Err(Error::format("there must be a score and a kind for each entry"));
@@ -103,7 +104,7 @@ impl ScoreBpe {
         // Characters are symbols, whether they are entries or not.
         let mut by_code: IntMap<u64, Token> = IntMap::default();
         let mut next = vocab.len() as Token;
-        let mut pairs = Vec::new();
+        let mut beside = Vec::new();
         for token in tokens().filter(|&token| is_matched(token)) {
             let mut before = None;
             for character in characters(vocab.piece(token)) {
@@ -114,19 +115,22 @@ impl ScoreBpe {
                         next - 1
                     })
                 });
-                pairs.extend(before.map(|before| (before, code)));
+                beside.extend(before.map(|before| (before, code)));
                 before = Some(code);
             }
         }
-        pairs.sort_unstable();
-        pairs.dedup();
+        beside.sort_unstable();
+        beside.dedup();
         let symbol = |piece: &[u8]| {
             let is_character = char_len(piece, 0) == piece.len();
             if is_character { by_code.get(&code(piece).into()).copied() } else { find(piece) }
         };
         let is_user_defined = |token: Token| kinds.get(token as usize) == Some(&Kind::UserDefined);
         let mut rules: Vec<((Token, Token), Rule)> = Vec::new();
-        for token in tokens().filter(|&token| is_matched(token)) {
+        if !pairs.is_empty() {
+            rules = merges(&vocab, pairs)?.into_iter().map(|(left, right, rule)| ((left, right), rule)).collect();
+        }
+        for token in tokens().filter(|&token| pairs.is_empty() && is_matched(token)) {
             let piece = vocab.piece(token);
             let mut cut = 0;
             for character in characters(piece) {
@@ -153,7 +157,7 @@ impl ScoreBpe {
             rules: table,
             ascii,
             frozen: if frozen.is_empty() { None } else { Some(Trie::new(&frozen)?) },
-            neighbours: Neighbours::new(&pairs),
+            neighbours: Neighbours::new(&beside),
             characters: by_code,
             vocab,
         })

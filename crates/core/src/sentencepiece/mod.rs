@@ -3,4 +3,5 @@
 
 pub mod bpe;
 pub mod charsmap;
+pub mod hf;
 pub mod normalize;

@@ -130,7 +130,7 @@ impl Normalizer {
 }
 
 /// What a text in base64 stands for.
-fn base64(text: &str) -> Option<Vec<u8>> {
+pub fn base64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0u32, 0);
     for byte in text.trim_end_matches('=').bytes() {
