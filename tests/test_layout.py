@@ -18,16 +18,16 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference", "wordpiece.reference"},
+    {"errors", "bpe.reference", "unigram.reference", "wordpiece.reference"},
     {"_core", "arguments"},
-    {"patterns", "bpe", "wordpiece", "byte_alphabet", "special"},
+    {"patterns", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"spec", "scripts"},
     {"reference_models", "encoding", "corpus"},
-    {"engine"},
+    {"engine", "sampling"},
     {"tokenizer"},
     {"counts"},
     {"counting"},
-    {"training"},
+    {"training", "training_unigram"},
     {"formats", "audits", "explain", "cluster"},
     {"compat"},
     {"report"},

@@ -99,7 +99,7 @@ def test_digamma() -> None:
 
 
 def test_seeds_by_hand() -> None:
-    """ "ug" stands 20 times and covers 40 characters, but is followed by "s" and by three ends; "hu" is always "hug"."""
+    """ "ug" stands 20 times, covers 40 characters, and is followed by "s" and by ends; "hu" is always "hug"."""
     seed = make_seed(WORDS)
     covered = {"ug": 20 * 2, "un": 16 * 2, "hug": 15 * 3, "pu": 17 * 2, "b": 4, "u": 36}
     total = sum(math.exp(score) for score in seed.values())

@@ -17,20 +17,25 @@ from .errors import (
 from .spec import (
     BPE,
     Decode,
+    DecodeSentencePiece,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
     Normalize,
     PrefixSpace,
+    ScoreBPE,
+    SentencePiece,
     Spec,
     Split,
     SplitRegex,
     Template,
+    Unigram,
     Vocab,
 )
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
 from .training import PRESETS, train
+from .training_unigram import train_unigram
 
 __all__ = [
     "BPE",
@@ -38,6 +43,7 @@ __all__ = [
     "Chunk",
     "CountTable",
     "Decode",
+    "DecodeSentencePiece",
     "Digits",
     "Encoding",
     "ExtraToken",
@@ -48,6 +54,8 @@ __all__ = [
     "Normalize",
     "PrefixSpace",
     "Ragged",
+    "ScoreBPE",
+    "SentencePiece",
     "Spec",
     "SpecialTokenError",
     "Split",
@@ -59,10 +67,12 @@ __all__ = [
     "SubwordWarning",
     "Template",
     "Tokenizer",
+    "Unigram",
     "UnknownTokenError",
     "Vocab",
     "__version__",
     "count_pieces",
     "load",
     "train",
+    "train_unigram",
 ]

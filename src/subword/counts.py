@@ -250,7 +250,7 @@ class CountTable:
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         """Pieces in the order of their bytes, each with its count."""
         last, sum = b"", 0
-        for data, offsets, counts, _, _ in self._rows(1 << 12):
+        for data, offsets, counts, _, _ in self.columns(1 << 12):
             for start, end, count in zip(offsets.tolist(), offsets[1:].tolist(), counts.tolist(), strict=False):
                 piece = data[start:end]
                 if piece == last:
@@ -334,7 +334,7 @@ class CountTable:
                 write_page_checksum=True,
             ) as writer,
         ):
-            for data, offsets, counts, firsts, numbers in self._rows(GROUP):
+            for data, offsets, counts, firsts, numbers in self.columns(GROUP):
                 if offsets[-1] >= 2**31:
                     raise SubwordValueError("a piece of 2 GB or more does not fit into a table of counts")
                 pieces = pa.Array.from_buffers(
@@ -445,7 +445,7 @@ class CountTable:
         numbers = {name: number for number, name in enumerate(self.sources)}
         return _core.PieceMerge([(run.read(), run.shift, [numbers[name] for name in run.sources]) for run in self.runs])
 
-    def _rows(self, most: int) -> Iterator[tuple[bytes, Any, Any, Any, Any]]:
+    def columns(self, most: int) -> Iterator[tuple[bytes, Any, Any, Any, Any]]:
         """The rows in columns, up to `most` at once."""
         merge = self._merge()
         while len((columns := merge.rows(most))[2]):

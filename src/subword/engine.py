@@ -23,18 +23,21 @@ from .spec import (
     BPE,
     BYTE,
     USER_DEFINED,
-    DecodeSentencePiece,
     CleanText,
+    DecodeSentencePiece,
     DecodeWordPiece,
     Decoding,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
+    Metaspace,
     Model,
     Normalize,
     PadChinese,
+    Precompiled,
     PrefixSpace,
+    Replace,
     ScoreBPE,
     SentencePiece,
     Spec,
@@ -42,8 +45,10 @@ from .spec import (
     SplitPunctuation,
     SplitRegex,
     Stage,
-    Unigram,
+    Strip,
     StripAccents,
+    StripMarks,
+    Unigram,
 )
 
 Engine = _core.Engine
@@ -202,6 +207,8 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, Lowercase):
             return lambda segment: [lowercase(segment, stage)]
+        if isinstance(stage, (Precompiled, StripMarks, Replace, Strip, Metaspace)):
+            return lambda segment: [whole_text(segment, stage)]
         if isinstance(stage, SentencePiece):
             return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
         if isinstance(stage, (CleanText, PadChinese, StripAccents)):
@@ -618,6 +625,49 @@ def prefix_space(segment: Segment) -> Segment:
         return segment
     at = segment.spans[0][0]
     return Segment(" " + segment.text, [(at, at), *segment.spans])
+
+
+def whole_text(segment: Segment, stage: Precompiled | StripMarks | Replace | Strip | Metaspace) -> Segment:
+    """What a stage makes of a text; what is new has the span of what it stands for."""
+    text, spans = segment
+    parts: list[tuple[int, int, str]] = []  # from where to where in the text, and what becomes of it
+    if isinstance(stage, Strip):
+        left, right = re.match(f"[{SPACES}]*", text), re.search(f"[{SPACES}]*\\Z", text)
+        start = left.end() if left and stage.left else 0
+        end = right.start() if right and stage.right else len(text)
+        parts = [(at, at + 1, text[at]) for at in range(start, max(start, end))]
+    elif isinstance(stage, Replace):
+        old = f"(?:{re.escape(stage.old)}){{2,}}" if stage.runs else re.escape(stage.old)
+        parts = [(hit.start(), hit.end(), stage.new) for hit in re.finditer(old, text)]
+        parts += [(at, at + 1, char) for at, char in enumerate(text) if not any(a <= at < b for a, b, _ in parts)]
+    elif isinstance(stage, (Precompiled, StripMarks)):
+        made = _core.stage_parts(text.encode("utf-8", "surrogateescape"), _row(stage))
+        sizes = [0, *accumulate(len(char.encode("utf-8", "surrogateescape")) for char in text)]
+        place = {byte: at for at, byte in enumerate(sizes)}
+        parts = [(place[a], place[b], new.decode("utf-8", "surrogateescape")) for a, b, new in made]
+    elif stage.words:
+        for hit in re.finditer(f"[^{SPACES}]+", text):
+            if not hit[0].startswith(stage.replacement):
+                parts.append((hit.start(), hit.start(), stage.replacement))
+            parts += [(at, at + 1, text[at]) for at in range(*hit.span())]
+    else:
+        shown = text.replace(" ", stage.replacement) if stage.spaces else text
+        missing = bool(text) and not shown.startswith(stage.replacement)
+        starts = bool(spans) and spans[0][0] == 0
+        if bool(text) and {"missing": missing, "first": missing and starts, "always": True}.get(stage.prepend, False):
+            parts.append((0, 0, stage.replacement))
+        for at, char in enumerate(text):
+            parts.append((at, at + 1, stage.replacement if stage.spaces and char == " " else char))
+    out, out_spans = "", list[Span]()
+    for start, end, new in sorted(parts, key=lambda part: part[:2]):
+        span = (spans[start][0], spans[end - 1][1]) if start < end else (spans[start][0],) * 2
+        out += new
+        out_spans += [span] * len(new)
+    return Segment(out, out_spans)
+
+
+SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""White space (the property White_Space), as a class of a regular expression."""
 
 
 def sentencepiece(segment: Segment, stage: SentencePiece, protected: list[str]) -> Segment:

@@ -173,10 +173,11 @@ class SplitRegex:
 class SentencePiece:
     """Rewrite the text as SentencePiece does, by the settings of its `NormalizerSpec`.
 
-    `rules` is `precompiled_charsmap` in base64: of the strings that it replaces, the longest that stands at a place goes
-    first; a byte that is in no well-formed character becomes U+FFFD. Then spaces: `remove_extra_whitespaces` leaves one
-    of several, and none at the ends; `add_dummy_prefix` puts one in front (or behind, with `treat_whitespace_as_suffix`);
-    `escape_whitespaces` makes them `▁`. What the model has as user-defined entries is not rewritten.
+    `rules` is `precompiled_charsmap` in base64: of the strings that it replaces, the longest that stands at a place
+    goes first; a byte that is in no well-formed character becomes U+FFFD. Then spaces: `remove_extra_whitespaces`
+    leaves one of several, and none at the ends; `add_dummy_prefix` puts one in front (behind, with
+    `treat_whitespace_as_suffix`); `escape_whitespaces` makes them `▁`. What the model has as user-defined entries is
+    not rewritten.
     """
 
     rules: str = ""
@@ -195,6 +196,16 @@ class Precompiled:
     six bytes, by the *shortest* rule that it starts with; otherwise character by character. `rules` is in base64."""
 
     rules: str
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StripMarks:
+    """Leave out all marks (`\\p{M}` of the Unicode version `unicode`), as HF's normalizer StripAccents."""
+
+    unicode: str = "9.0"
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -265,6 +276,7 @@ Stage: TypeAlias = (
     | PrefixSpace
     | SentencePiece
     | Precompiled
+    | StripMarks
     | Replace
     | Strip
     | Metaspace
@@ -783,8 +795,8 @@ class DecodeWordPiece:
 
 @dataclass(frozen=True, slots=True)
 class DecodeSentencePiece:
-    """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out: `"one"`
-    of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
+    """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out:
+    `"one"` of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
     """
 
     strip: Literal["none", "one", "all", "token"] = "one"

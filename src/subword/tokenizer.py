@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, sampling
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
-from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
+from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex, Unigram
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
@@ -235,6 +235,53 @@ class Tokenizer:
     def encode_ordinary(self, text: Text) -> list[int]:
         """The ids of a text in which special tokens are just text. Can never give a special id."""
         return self._encode(text, self._ordinary_policy, False)
+
+    def nbest(self, text: Text, n: int) -> list[tuple[list[int], float]]:
+        """The `n` best segmentations of a text, the best first, each with its score: the sum of its entries' scores.
+
+        As `encode_ordinary`, with special tokens just text. There may be fewer.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram.
+        """
+        return sampling.nbest(self._parts(text), integer("n", n, 1))
+
+    def sample(
+        self, text: Text, alpha: float = 1.0, *, seed: int, n: int = 1, nbest: int | None = None, distinct: bool = False
+    ) -> list[tuple[list[int], float]]:
+        """`n` random segmentations of a text, each with the logarithm of its probability (Kudo 2018, "Subword
+        Regularization").
+
+        A segmentation is drawn with a probability proportional to exp(`alpha` x its score), of all that there are, or
+        of the `nbest` best: 0 draws all alike, 1 by the model, and large numbers nearly always the best one. With
+        `distinct`, none is drawn twice. Special tokens are just text. The same `seed` draws the same.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram; `distinct` goes with text that is one piece.
+        """
+        parts, n, alpha = self._parts(text), integer("n", n, 1), _number("alpha", alpha)
+        seed = integer("seed", seed)
+        if nbest is not None:
+            if distinct:
+                raise SubwordValueError("give nbest or distinct, not both")
+            return sampling.sample_of_nbest(parts, n, alpha, integer("nbest", nbest, 1), seed)
+        return (sampling.sample_different if distinct else sampling.sample)(parts, n, alpha, seed)
+
+    def entropy(self, text: Text, alpha: float = 1.0) -> float:
+        """The entropy, in nats, of the segmentations of a text as `sample` draws them.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram.
+        """
+        return sampling.entropy(self._parts(text), _number("alpha", alpha))
+
+    def _parts(self, text: Text) -> list[sampling.Part]:
+        if not isinstance(self._spec.model, Unigram):
+            kind = type(self._spec.model).__name__
+            raise SubwordValueError(f"a {kind} gives segmentations no probabilities; only a Unigram does")
+        if not isinstance(self._engine, _core.Engine):
+            raise SubwordValueError("the plain-Python engine draws no samples; subword.unigram.reference shows how")
+        return self._engine.segmentations(text, self._ordinary_policy)
 
     def encode_to_numpy(
         self,
@@ -683,3 +730,9 @@ def ill_formed(error: UnicodeDecodeError) -> SubwordValueError:
         f"the ids are not well-formed UTF-8 at byte {error.start} of the text ({error.reason}); pass "
         'errors="replace", or use decode_bytes'
     )
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e6 < value < 1e6:
+        raise SubwordValueError(f"{name} must be a number, not {value!r}")
+    return float(value)

@@ -267,6 +267,10 @@ impl Engine {
         self.template.0.len() + self.template.1.len()
     }
 
+    pub fn shared_model(&self) -> Arc<Model> {
+        self.model.clone()
+    }
+
     pub fn model(&self) -> &Model {
         &self.model
     }

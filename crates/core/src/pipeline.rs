@@ -91,6 +91,8 @@ enum Source {
     Plain(usize),
     /// For each byte the span of the original that it stands for.
     Mapped(Vec<(usize, usize)>),
+    /// For each byte, and for the end, where in the original what it stands for starts.
+    Starts(Vec<usize>),
 }
 
 impl<'t> Segment<'t> {
@@ -102,12 +104,18 @@ impl<'t> Segment<'t> {
         Self { bytes: Cow::Owned(bytes), source: Source::Mapped(spans) }
     }
 
+    /// `starts` has one number more than there are bytes.
+    pub fn with_starts(bytes: Vec<u8>, starts: Vec<usize>) -> Self {
+        Self { bytes: Cow::Owned(bytes), source: Source::Starts(starts) }
+    }
+
     /// The span of the original that the bytes `from..to` stand for.
     #[inline]
     pub fn span(&self, from: usize, to: usize) -> (usize, usize) {
         match &self.source {
             Source::Plain(start) => (start + from, start + to),
             Source::Mapped(spans) if from < to => (spans[from].0, spans[to - 1].1),
+            Source::Starts(starts) => (starts[from], starts[to]),
             Source::Mapped(spans) => {
                 let at = spans.get(from).map_or_else(|| spans.last().map_or(0, |span| span.1), |span| span.0);
                 (at, at)
@@ -124,6 +132,7 @@ impl<'t> Segment<'t> {
         let source = match &self.source {
             Source::Plain(start) => Source::Plain(start + from),
             Source::Mapped(spans) => Source::Mapped(spans[from..to].to_vec()),
+            Source::Starts(starts) => Source::Starts(starts[from..=to].to_vec()),
         };
         let bytes = match &self.bytes {
             Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[from..to]),

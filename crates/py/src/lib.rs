@@ -467,6 +467,17 @@ impl Engine {
         Ok(PyBytes::new(py, &self.engine.token_bytes(id).checked()?))
     }
 
+    /// The parts of a text: ids of extra tokens, and all segmentations of what is between them.
+    fn segmentations(&self, py: Python<'_>, text: Text<'_>, policy: &Policy) -> PyResult<Vec<Py<PyAny>>> {
+        let bytes = text.bytes();
+        let parts = interruptible(py, |stop| pieces::parts(&self.engine, bytes, &policy.0, stop))?;
+        let object = |part| match part {
+            pieces::Part::Extra(id) => id.into_pyobject(py).map(|id| id.into_any().unbind()).map_err(PyErr::from),
+            pieces::Part::Piece(piece) => Py::new(py, piece).map(Py::into_any),
+        };
+        parts.into_iter().map(object).collect()
+    }
+
     fn token_id(&self, token: &[u8]) -> Option<u32> {
         self.engine.token_id(token)
     }
@@ -533,7 +544,7 @@ mod _core {
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
-    use super::pieces::{learn_unigram, sentencepiece_normalize, Segmentations};
+    use super::pieces::{learn_unigram, random_units, sentencepiece_normalize, stage_parts, Segmentations};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

@@ -8,7 +8,9 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{interruptible, Checked};
 use subword_core as core;
-use subword_core::pipeline::Stop;
+use subword_core::engine::Engine;
+use subword_core::extra::Policy;
+use subword_core::pipeline::{Stop, Unit};
 use subword_core::scored::Scored;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
 use subword_core::unigram::lattice::{Lattice, Path, Random};
@@ -60,6 +62,36 @@ impl Segmentations {
     fn of(&self, path: &Path) -> PyResult<Tokens> {
         scored(&self.model).map(|scored| tokens(scored, &self.piece, path)).checked()
     }
+}
+
+/// A part of a text: an extra token, or a piece.
+pub enum Part {
+    Extra(u32),
+    Piece(Segmentations),
+}
+
+pub fn parts(engine: &Engine, text: &[u8], policy: &Policy, stop: Stop<'_>) -> core::Result<Vec<Part>> {
+    engine.check_text(text, policy)?;
+    let (mut parts, model) = (Vec::new(), engine.shared_model());
+    engine.pipeline.run(text, policy, false, stop, |unit| {
+        match unit {
+            Unit::Extra { index, .. } => parts.push(Part::Extra(engine.pipeline.extras.tokens[index].id)),
+            Unit::Pieces { segment, bounds } => {
+                for &(start, end) in bounds {
+                    parts.push(Part::Piece(Segmentations::new(model.clone(), &segment.bytes[start..end])?));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+/// Random numbers from 0 up to, but not, 1.
+#[pyfunction]
+pub fn random_units(seed: u64, n: usize) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..n).map(|_| random.unit()).collect()
 }
 
 fn scored(model: &core::model::Model) -> core::Result<&Scored> {
@@ -133,6 +165,18 @@ pub fn sentencepiece_normalize<'py>(
     let mut out = Normalized::default();
     normalizer.apply(text, &mut out);
     Ok((PyBytes::new(py, &out.bytes), out.starts))
+}
+
+/// What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it.
+#[pyfunction]
+pub fn stage_parts<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    row: Vec<String>,
+) -> PyResult<Vec<(usize, usize, Bound<'py, PyBytes>)>> {
+    let row: Vec<&str> = row.iter().map(String::as_str).collect();
+    let parts = core::sentencepiece::hf::parts(&row, text).checked()?;
+    Ok(parts.into_iter().map(|(start, end, new)| (start, end, PyBytes::new(py, &new))).collect())
 }
 
 /// Which strings may be entries, by SentencePiece's names: the longest in characters, and its flags.

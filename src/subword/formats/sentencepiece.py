@@ -1,8 +1,8 @@
 """SentencePiece's `.model` files: a message of `sentencepiece_model.proto` (`sentencepiece_model.py` has its fields).
 
-The pieces are the vocabulary, each at the place of its id, with a score and a type. Control pieces become special tokens,
-which no text spells unless a call allows it; the unknown piece and the bytes of byte fallback are entries that text does
-not spell. Unigram models and those of merges (BPE) are read; models of words and of characters are not.
+The pieces are the vocabulary, each at the place of its id, with a score and a type. Control pieces become special
+tokens, which no text spells unless a call allows it; the unknown piece and the bytes of byte fallback are entries that
+text does not spell. Unigram models and those of merges (BPE) are read; models of words and of characters are not.
 """
 
 from __future__ import annotations

@@ -149,25 +149,29 @@ class Tokens:
 
 def _spec(root: Node, tokens: Tokens | None) -> Spec:
     """The spec; `tokens` where they are read already and stand no more in `root`."""
-    _check_fixed(root, _FIXED_FIELDS)
+    check_fixed(root, _FIXED_FIELDS)
     if tokens is None and is_word_piece(root["model"]):
         return read_word_piece(root)
-    _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
+    if tokens is None and is_scored(root["model"]):
+        from .tokenizer_json_scored import read_scored  # which needs what stands here
+
+        return read_scored(root)
+    check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
     if unit == "character":
-        _check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
+        check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
     decode = _read_decoder(root.get("decoder"), root["model"], unit)
     if tokens is None:
         tokens = _read_tokens(root["model"], unit)
     elif tokens.by_characters != (unit == "character"):
         raise root["model"].error("its tokens are spelled otherwise")
-    added = _read_added_tokens(root.get("added_tokens", []), tokens)
+    added = read_added_tokens(root.get("added_tokens", []), tokens)
     normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
     model, unmatchable = _read_model(root["model"], tokens, added, root, unit, normalizers)
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
-    template = _read_post_processor(root.get("post_processor"), _Known(tokens, extra))
+    template = read_post_processor(root.get("post_processor"), Known(tokens, extra))
     return Spec(
-        stages=(*_matching(added, False), *normalizers, *_matching(added, True), *splitting),
+        stages=(*matching(added, False), *normalizers, *matching(added, True), *splitting),
         model=model,
         extra=extra,
         template=template,
@@ -176,31 +180,31 @@ def _spec(root: Node, tokens: Tokens | None) -> Spec:
     )
 
 
-class _Known:
-    """The ids that stand for something."""
+class Known:
+    """The ids that stand for something; and the last type of token that a template may give one."""
 
-    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken], last_type: int = 0) -> None:
+        self.tokens, self.last_type = tokens, last_type
         self.extra = {token.id for token in extra}
 
     def __contains__(self, id: int) -> bool:
         return id in self.extra or self.tokens.token_of(id) is not None
 
 
-def _matching(added: dict[str, ExtraToken], normalized: bool) -> tuple[MatchTokens, ...]:
+def matching(added: dict[str, ExtraToken], normalized: bool) -> tuple[MatchTokens, ...]:
     """The stage that takes tokens from raw or from normalized text, if there are any to take."""
     needed = any(token.normalized == normalized for token in added.values())
     return (MatchTokens(normalized),) if needed else ()
 
 
-def _check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
+def check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
     for name, (allowed, advice) in table.items():
         field = node.get(name)
         if not any(type(field.value) is type(value) and field.value == value for value in allowed):
             raise field.error(f"{shown(field.value)} is not supported: {advice}")
 
 
-def _steps(node: Node, key: str) -> list[Node]:
+def steps_of(node: Node, key: str) -> list[Node]:
     """The steps of a `Sequence`, nested ones opened up; none for null."""
     todo, steps = [node] if node.value is not None else [], []
     while todo:
@@ -212,16 +216,16 @@ def _steps(node: Node, key: str) -> list[Node]:
     return steps
 
 
-def _unsupported(step: Node, known: str) -> FormatError:
+def unsupported(step: Node, known: str) -> FormatError:
     return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
 
 
 def _read_decoder(node: Node, model: Node, unit: str) -> Decode:
     marker = _end_of_word(model)
     if unit == "byte":
-        for step in _steps(node, "decoders"):
+        for step in steps_of(node, "decoders"):
             if step["type"].value != "ByteLevel":
-                raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+                raise unsupported(step, "a byte-level BPE has the decoder ByteLevel")
         if to_alphabet(marker.encode()) != marker:
             raise model["end_of_word_suffix"].error(f"{shown(marker)} is not spelled alike in GPT-2's byte alphabet")
         return Decode(marker) if marker else Decode()
@@ -239,7 +243,7 @@ def _end_of_word(model: Node) -> str:
 
 def _read_normalizer(node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> tuple[Stage, ...]:
     stages: list[Stage] = []
-    for step in _steps(node, "normalizers"):
+    for step in steps_of(node, "normalizers"):
         kind = step["type"].value
         if kind in ("NFC", "NFD", "NFKC", "NFKD"):
             stages.append(Normalize(kind, NORMALIZER_UNICODE))
@@ -250,7 +254,7 @@ def _read_normalizer(node: Node, splitting: Sequence[Stage], added: dict[str, Ex
         elif kind == "BertNormalizer":
             stages += _read_bert_normalizer(step)
         else:
-            raise _unsupported(
+            raise unsupported(
                 step,
                 "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, BertNormalizer, Replace of white space and a "
                 "Sequence of these",
@@ -288,7 +292,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
     """The stages, and what the model is over."""
     known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel; one over "
     known += "characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these"
-    steps = _steps(node, "pretokenizers") or [node]
+    steps = steps_of(node, "pretokenizers") or [node]
     *cutting, last = steps
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
@@ -297,7 +301,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
         return tuple(_read_cutting(steps)), "character"
     for step, kinds in [*((step, _CUTTING) for step in cutting), (last, ("ByteLevel",))]:
         if step["type"].value not in kinds:
-            raise _unsupported(step, known)
+            raise unsupported(step, known)
     prefix_space = last.get("add_prefix_space", True)
     if cutting and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
@@ -336,7 +340,7 @@ def _read_cutting(steps: list[Node]) -> list[Stage]:
 
 
 def _read_digits(step: Node) -> Digits:
-    _check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
+    check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
     return Digits("one", DIGITS_UNICODE)
 
 
@@ -353,7 +357,7 @@ def _read_split(step: Node) -> tuple[str, bool]:
             raise regex.error(str(error)) from None
     if covers and drops:
         return regex.text(), False  # nothing is there to be removed
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
     return regex.text(), False
 
 
@@ -394,7 +398,7 @@ def _read_tokens(node: Node, unit: Literal["byte", "character"]) -> Tokens:
         if not token:
             raise node["vocab"].child(token, token).error("a token cannot be empty")
         node["vocab"].child(token, token).text()
-    merges = _read_merges(node["merges"], {t: id for t, id in vocab.items() if unit == "character" or spelled_bytes(t)})
+    merges = read_merges(node["merges"], {t: id for t, id in vocab.items() if unit == "character" or spelled_bytes(t)})
     plain = json.dumps({"model": {"vocab": vocab, "merges": merges}}).encode()
     found = _core.read_members(plain, MAX_ID, unit == "character")
     if found is None:
@@ -413,7 +417,7 @@ def _read_vocab(node: Node) -> dict[str, int]:
     return vocab
 
 
-def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
+def read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     rows: dict[tuple[int, int], int] = {}
     pairs: list[list[str]] = []
     if isinstance(node.value, list) and len({type(row) for row in node.value}) > 1:
@@ -433,7 +437,7 @@ def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     return pairs
 
 
-def _read_added_tokens(node: Node, tokens: AnyTokens) -> dict[str, ExtraToken]:
+def read_added_tokens(node: Node, tokens: AnyTokens) -> dict[str, ExtraToken]:
     """The added tokens by content, with the ids that tokenizers gives them."""
     rows = [(step, _read_added_token(step)) for step in node.items()]
     owners: dict[int, str] = {}
@@ -608,6 +612,13 @@ class Words:
         return self.tokens.get(id)
 
 
+def is_scored(model: Node) -> bool:
+    """Whether a model is of SentencePiece's kind: a Unigram, or a BPE over characters that falls back to bytes."""
+    fields = model.fields()
+    kind, has_scores = fields.get("type"), isinstance(fields.get("vocab"), list)
+    return kind == "Unigram" or (kind is None and has_scores) or (kind == "BPE" and fields.get("byte_fallback") is True)
+
+
 def is_word_piece(model: Node) -> bool:
     """Whether a model is a WordPiece. Old files do not say the type: a BPE has merges, a word list has no prefix."""
     fields = model.fields()
@@ -618,7 +629,7 @@ def is_word_piece(model: Node) -> bool:
 def read_word_piece(root: Node) -> Spec:
     node = root["model"]
     words = Words(_read_words(node["vocab"]))
-    added = _read_added_tokens(root.get("added_tokens", []), words)
+    added = read_added_tokens(root.get("added_tokens", []), words)
     splitting = _read_word_splitting(root.get("pre_tokenizer"))
     normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
     unk = _read_unk(node["unk_token"], words)
@@ -631,9 +642,9 @@ def read_word_piece(root: Node) -> Spec:
             problem = f"{shown(extra.content)} is special, but text that it is not taken from can become this word"
             raise root["added_tokens"].child(index, None).error(f"{problem}; set `special` to false")
         gone.add(extra.content)
-    template = _read_post_processor(root.get("post_processor"), _Known(words, added.values()))
+    template = read_post_processor(root.get("post_processor"), Known(words, added.values()))
     return Spec(
-        stages=(*_matching(added, False), *normalizers, *_matching(added, True), *splitting),
+        stages=(*matching(added, False), *normalizers, *matching(added, True), *splitting),
         model=WordPiece(
             Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone),
             unk,
@@ -657,10 +668,10 @@ def _read_words(node: Node) -> dict[str, int]:
 
 
 def _read_word_splitting(node: Node) -> tuple[Stage, ...]:
-    steps = _steps(node, "pretokenizers")
+    steps = steps_of(node, "pretokenizers")
     for step in steps:
         if step["type"].value not in _CUTTING:
-            raise _unsupported(step, f"a WordPiece has {', '.join(_CUTTING)}, or a Sequence of these")
+            raise unsupported(step, f"a WordPiece has {', '.join(_CUTTING)}, or a Sequence of these")
     return tuple(_read_cutting(steps)) or (Split("none", SPLIT_UNICODE),)
 
 
@@ -668,7 +679,7 @@ def _read_word_decoder(node: Node) -> Decoding:
     if node.value is None:
         return DecodeWordPiece(prefix="", cleanup=False)  # spaces between all tokens
     if node["type"].value != "WordPiece":
-        raise _unsupported(node, "a WordPiece has the decoder WordPiece, or none")
+        raise unsupported(node, "a WordPiece has the decoder WordPiece, or none")
     prefix, cleanup = node.get("prefix", "##").text(), node.get("cleanup", True).flag()
     if not prefix and cleanup:
         raise node["prefix"].error("an empty prefix goes with `cleanup` set to false")
@@ -684,25 +695,25 @@ def can_be_a_word(token: ExtraToken, normalizers: Sequence[Stage], splitting: Se
 # ------------------------ template ------------------------
 
 
-def _read_post_processor(node: Node, known: _Known) -> Template:
-    steps = _steps(node, "processors")
+def read_post_processor(node: Node, known: Known) -> Template:
+    steps = steps_of(node, "processors")
     for step in steps:
         if step["type"].value != "ByteLevel" and step["type"].value not in _TEMPLATES:
-            raise _unsupported(step, f"the post-processors are ByteLevel, {', '.join(_TEMPLATES)} and a Sequence")
+            raise unsupported(step, f"the post-processors are ByteLevel, {', '.join(_TEMPLATES)} and a Sequence")
     templates = [step for step in steps if step["type"].value in _TEMPLATES]
     for step in templates[1:]:
         raise step.error("a second template is not supported; make it one")
     return _TEMPLATES[templates[0]["type"].value](templates[0], known) if templates else Template()
 
 
-def _read_template(step: Node, known: _Known) -> Template:
+def _read_template(step: Node, known: Known) -> Template:
     return Template(
         tuple(_read_template_items(step, "single", ["A"], 0, known)),
         tuple(_read_template_items(step, "pair", ["A", "B"], 1, known)),
     )
 
 
-def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: _Known) -> list[int | str]:
+def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: Known) -> list[int | str]:
     items: list[int | str] = []
     for row in step[name].items():
         for kind in ("Sequence", "SpecialToken"):
@@ -710,7 +721,7 @@ def _read_template_items(step: Node, name: str, texts: list[str], last_type: int
                 break
         else:
             raise row.expected('{"Sequence": …} or {"SpecialToken": …}')
-        row[kind].get("type_id", 0).number(0, last_type)
+        row[kind].get("type_id", 0).number(0, max(last_type, known.last_type))
         part = row[kind]["id"]
         if kind == "Sequence":
             items.append(part.text())
@@ -724,17 +735,17 @@ def _read_template_items(step: Node, name: str, texts: list[str], last_type: int
     return items
 
 
-def _read_roberta(step: Node, known: _Known) -> Template:
+def _read_roberta(step: Node, known: Known) -> Template:
     cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
     return Template((cls, "A", sep), (cls, "A", sep, sep, "B", sep))
 
 
-def _read_bert(step: Node, known: _Known) -> Template:
+def _read_bert(step: Node, known: Known) -> Template:
     cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
     return Template((cls, "A", sep), (cls, "A", sep, "B", sep))
 
 
-def _read_named_id(node: Node, known: _Known) -> int:
+def _read_named_id(node: Node, known: Known) -> int:
     """The id of a `["token", id]`."""
     pair = list(node.items())
     if len(pair) != 2:
@@ -742,7 +753,7 @@ def _read_named_id(node: Node, known: _Known) -> int:
     return _read_id(pair[1], known)
 
 
-def _read_id(node: Node, known: _Known) -> int:
+def _read_id(node: Node, known: Known) -> int:
     if node.number(0, MAX_ID) not in known:
         raise node.error(f"no token has the id {node.value}")
     return node.number(0, MAX_ID)

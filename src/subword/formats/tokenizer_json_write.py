@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn, cast
 
 from .._core import same_in_both_syntaxes
@@ -23,6 +24,7 @@ from ..spec import (
     Normalize,
     PadChinese,
     PrefixSpace,
+    ScoreBPE,
     Spec,
     Split,
     SplitPunctuation,
@@ -30,6 +32,7 @@ from ..spec import (
     Stage,
     StripAccents,
     Template,
+    Unigram,
     WordPiece,
 )
 from .rank_merges import merges_of_rank_model
@@ -43,6 +46,7 @@ from .tokenizer_json_read import (
     shared_problem,
     template_roles,
 )
+from .tokenizer_json_scored import document_of
 
 
 def write(spec: Spec) -> bytes:
@@ -53,9 +57,14 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
-    _check_stages(spec)
+    if not isinstance(spec.model, (Unigram, ScoreBPE)):
+        _check_stages(spec)
     if isinstance(spec.model, WordPiece):
         return _written_word_piece(spec, spec.model)
+    if isinstance(spec.model, (Unigram, ScoreBPE)):
+        document = document_of(spec, _refuse, _added_token, partial(_post_processor, spec.template))
+        _warn_of_roles(spec)
+        return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
     if not isinstance(spec.model, BPE):
         _refuse(f"a {type(spec.model).__name__}")
     model_vocab, merges = _model_vocab(spec), _merges(spec)

@@ -22,7 +22,7 @@ class Field(NamedTuple):
     kind: Kind
     default: Any = None
     repeated: bool = False
-    table: Mapping[int, Field] = {}  # noqa: RUF012  (that of a message)
+    table: Mapping[int, Field] = {}
 
 
 Table: TypeAlias = Mapping[int, Field]

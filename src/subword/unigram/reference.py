@@ -291,8 +291,8 @@ def prune(
     """Throw away the entries without which the text would lose least: keep `shrinking_factor` of all, or `wanted`.
 
     An entry in no word's best segmentation goes, and so does one that is itself better segmented. What goes counts for
-    what it falls into: its loss is by how much the mean log likelihood of a word sinks. An entry that falls into nothing
-    else, a character, stays.
+    what it falls into: its loss is by how much the mean log likelihood of a word sinks. An entry that falls into
+    nothing else, a character, stays.
     """
     counts = dict.fromkeys(scores, 0)  # in the best segmentations
     for word, count in words.items():

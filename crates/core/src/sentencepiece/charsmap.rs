@@ -50,6 +50,17 @@ impl Charsmap {
         found.map(|(len, value)| (len, self.replacement(value)))
     }
 
+    /// Whether some rule of three bytes and more may start with `byte` and another of ASCII.
+    pub fn goes_on(&self, byte: u8) -> bool {
+        let step = |at: usize, byte: u8| {
+            let at = at ^ usize::from(byte);
+            let &unit = self.units.get(at)?;
+            (label(unit) == u32::from(byte)).then_some(at ^ offset(unit))
+        };
+        let Some(first) = self.units.first().and_then(|&root| step(offset(root), byte)) else { return false };
+        (0..128).any(|next| step(first, next).is_some())
+    }
+
     /// The shortest rule that `text` starts with.
     fn shortest(&self, text: &[u8]) -> Option<&[u8]> {
         let mut found = None;

@@ -1,14 +1,18 @@
 //! Stages with which HF tokenizers does what SentencePiece does: they look at the whole text.
 
+use unicode_normalization_alignments::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::charsmap::Charsmap;
 use super::normalize::base64;
 use crate::error::{Error, Result};
+use crate::normalize::VERSION;
 use crate::pipeline::Segment;
 
 pub enum Rule {
     Precompiled(Charsmap),
+    /// Drops all marks, by the tables of the normalization forms.
+    StripMarks,
     Replace { old: Vec<u8>, new: Vec<u8>, runs: bool },
     Strip { left: bool, right: bool },
     Metaspace { replacement: Vec<u8>, prepend: Prepend, words: bool, spaces: bool },
@@ -51,13 +55,8 @@ impl Rule {
     /// A stage as `spec.py` describes it, if it is one of these.
     pub fn new(row: &[&str]) -> Result<Option<Self>> {
         Ok(Some(match *row {
-            ["Precompiled", rules] => {
-                let rules = base64(rules).ok_or_else(|| Error::format("the normalization rules are not in base64"))?;
-                match Charsmap::new(&rules)? {
-                    Some(charsmap) => Self::Precompiled(charsmap),
-                    None => return Err(Error::format("a Precompiled stage without rules")),
-                }
-            }
+            ["Precompiled", rules] => Self::Precompiled(charsmap_of(rules)?),
+            ["StripMarks", VERSION] => Self::StripMarks,
             ["Replace", old, new, runs] => {
                 if old.is_empty() {
                     return Err(Error::format("a Replace stage replaces nothing"));
@@ -83,9 +82,34 @@ impl Rule {
     pub fn plan(&self) -> (&'static str, &'static str) {
         match self {
             Self::Precompiled(_) => ("normalize", "by SentencePiece's rules, as HF tokenizers reads them"),
+            Self::StripMarks => ("strip marks", "of Unicode 9.0"),
             Self::Replace { .. } => ("replace", "one string by another"),
             Self::Strip { .. } => ("strip", "white space at the ends"),
             Self::Metaspace { .. } => ("spaces", "made visible"),
+        }
+    }
+
+    fn each_part(&self, text: &[u8], mut visit: impl FnMut(usize, usize, &[u8])) {
+        let mut at = 0;
+        for chunk in text.utf8_chunks() {
+            for grapheme in chunk.valid().graphemes(true) {
+                let mut part = |part: &str, new: &[u8]| {
+                    visit(at, at + part.len(), new);
+                    at += part.len();
+                };
+                match self {
+                    Self::Precompiled(charsmap) => charsmap.hf_grapheme(grapheme, part),
+                    _ => grapheme.chars().for_each(|c| {
+                        let mut bytes = [0; 4];
+                        let c_text = &*c.encode_utf8(&mut bytes);
+                        part(c_text, if is_combining_mark(c) { b"" } else { c_text.as_bytes() });
+                    }),
+                }
+            }
+            for byte in chunk.invalid() {
+                visit(at, at + 1, &[*byte]);
+                at += 1;
+            }
         }
     }
 
@@ -93,7 +117,12 @@ impl Rule {
     pub fn apply_segment<'t>(&self, segment: Segment<'t>, starts: bool) -> Segment<'t> {
         let mut made = Made { segment: &segment, bytes: Vec::with_capacity(segment.bytes.len() + 8), spans: Vec::new() };
         match self {
-            Self::Precompiled(charsmap) => precompiled(charsmap, &mut made),
+            Self::Precompiled(_) | Self::StripMarks => {
+                self.each_part(&segment.bytes, |from, to, new| match &segment.bytes[from..to] == new {
+                    true => made.keep(from, to),
+                    false => made.replace(from, to, new),
+                });
+            }
             Self::Replace { old, new, runs } => replace(old, new, *runs, &mut made),
             Self::Strip { left, right } => strip(*left, *right, &mut made),
             Self::Metaspace { words: true, replacement, .. } => words(replacement, &mut made),
@@ -119,22 +148,17 @@ impl Rule {
     }
 }
 
-fn precompiled(charsmap: &Charsmap, made: &mut Made<'_, '_>) {
-    let segment = made.segment;
-    let mut at = 0;
-    for chunk in segment.bytes.utf8_chunks() {
-        for grapheme in chunk.valid().graphemes(true) {
-            charsmap.hf_grapheme(grapheme, |part, new| {
-                match part.as_bytes() == new {
-                    true => made.keep(at, at + part.len()),
-                    false => made.replace(at, at + part.len(), new),
-                }
-                at += part.len();
-            });
-        }
-        made.keep(at, at + chunk.invalid().len());
-        at += chunk.invalid().len();
-    }
+fn charsmap_of(rules: &str) -> Result<Charsmap> {
+    let rules = base64(rules).ok_or_else(|| Error::format("the normalization rules are not in base64"))?;
+    Charsmap::new(&rules)?.ok_or_else(|| Error::format("a Precompiled stage without rules"))
+}
+
+/// What a stage that looks at graphemes makes of a text: from where to where, and what becomes of it.
+pub fn parts(row: &[&str], text: &[u8]) -> Result<Vec<(usize, usize, Vec<u8>)>> {
+    let Some(rule) = Rule::new(row)? else { return Err(Error::format(format!("unknown stage {row:?}"))) };
+    let mut parts = Vec::new();
+    rule.each_part(text, |from, to, new| parts.push((from, to, new.to_vec())));
+    Ok(parts)
 }
 
 fn replace(old: &[u8], new: &[u8], runs: bool, made: &mut Made<'_, '_>) {

@@ -18,6 +18,8 @@ pub struct Normalizer {
     pub treat_whitespace_as_suffix: bool,
     /// What no rule changes: the user-defined symbols of the model.
     pub protected: Option<Trie>,
+    /// ASCII characters but the space that stay as they are when another one of ASCII stands behind.
+    pub stays: Vec<bool>,
 }
 
 /// A normalized text, and for each of its bytes the byte of the original where what it comes from starts; at the end
@@ -37,8 +39,16 @@ impl Normalizer {
         keys.sort_unstable();
         keys.dedup();
         let [add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, treat_whitespace_as_suffix] = flags;
+        let charsmap = Charsmap::new(&rules)?;
+        let starts_rule = |byte: u8| {
+            let has = |text: &[u8]| charsmap.as_ref().is_some_and(|rules| rules.longest(text).is_some());
+            let is_protected = keys.iter().any(|(key, _)| key.first() == Some(&byte));
+            is_protected || (0..128).any(|next| has(&[byte, next])) || charsmap.as_ref().is_some_and(|r| r.goes_on(byte))
+        };
+        let stays = (0..128u8).map(|byte| byte != b' ' && !starts_rule(byte)).collect();
         Ok(Self {
-            charsmap: Charsmap::new(&rules)?,
+            stays,
+            charsmap,
             add_dummy_prefix,
             remove_extra_whitespaces,
             escape_whitespaces,
@@ -50,9 +60,8 @@ impl Normalizer {
     pub fn apply_segment<'t>(&self, segment: Segment<'t>) -> Segment<'t> {
         let mut out = Normalized::default();
         self.apply(&segment.bytes, &mut out);
-        let start = |at: usize| segment.span(at, at).0;
-        let spans = out.starts.windows(2).map(|pair| (start(pair[0]), start(pair[1]))).collect();
-        Segment::mapped(out.bytes, spans)
+        out.starts.iter_mut().for_each(|start| *start = segment.span(*start, *start).0);
+        Segment::with_starts(out.bytes, out.starts)
     }
 
     /// What the start of `text` becomes, and how many bytes that replaces.
@@ -93,6 +102,14 @@ impl Normalizer {
         }
         let mut is_after_space = self.remove_extra_whitespaces;
         while at < text.len() {
+            let byte = text[at];
+            if byte.is_ascii() && self.stays[usize::from(byte)] && text.get(at + 1).is_none_or(u8::is_ascii) {
+                bytes.push(byte);
+                starts.push(at);
+                is_after_space = false;
+                at += 1;
+                continue;
+            }
             let (len, mut replacement) = self.first(&text[at..]);
             while let Some(rest) = replacement.strip_prefix(b" ").filter(|_| is_after_space) {
                 replacement = rest;
