@@ -39,10 +39,8 @@ def test_threads_change_nothing(tok: Tokenizer) -> None:
 
 def test_files_and_texts_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(CODE[0].encode())
-    options: dict[str, Any] = {"vocab_size": 700, "byte_fallback": False}
-    assert subword.train_unigram(files=[tmp_path / "a.txt"], **options).spec == subword.train_unigram(
-        [CODE[0]], **options
-    ).spec.replace(notes=subword.train_unigram(files=[tmp_path / "a.txt"], **options).spec.notes)
+    from_file = subword.train_unigram(files=[tmp_path / "a.txt"], vocab_size=350, byte_fallback=False)
+    assert from_file.spec == subword.train_unigram([CODE[0]], vocab_size=350, byte_fallback=False).spec
 
 
 def test_sentencepiece_reads_what_was_trained(tok: Tokenizer) -> None:
@@ -83,6 +81,7 @@ def test_words_are_at_least_as_probable_as_by_sentencepiece() -> None:
         assert mine >= other
 
 
+@pytest.mark.filterwarnings("ignore::subword.errors.SubwordWarning")
 def test_options() -> None:
     tok = subword.train_unigram(
         PROSE,
@@ -99,7 +98,8 @@ def test_options() -> None:
     assert not any("low" in piece and piece != "low" for piece in pieces)
     assert tok.token_id("low") in tok.encode_ordinary("slower")
     assert not any(piece.startswith("▁") and len(piece) > 1 for piece in pieces)
-    assert tok.spec.training is None if hasattr(tok.spec, "training") else tok.training["algorithm"] == "unigram"
+    assert tok.training is not None
+    assert tok.training["algorithm"] == "unigram"
     long = subword.train_unigram(PROSE, vocab_size=1300, max_sentencepiece_length=3, hard_vocab_limit=False)
     normal = [
         piece.decode()
@@ -107,7 +107,7 @@ def test_options() -> None:
         if kind == 0
     ]
     assert max(map(len, normal)) <= 3
-    across = subword.train_unigram(["the cat the cat sat"] * 9, vocab_size=290, split_by_whitespace=False)
+    across = subword.train_unigram(["the cat the cat sat"] * 9, vocab_size=267, split_by_whitespace=False)
     assert any(b" " in piece or "▁".encode() in piece[3:] for piece in across.spec.model.vocab.pieces)
 
 
@@ -152,16 +152,16 @@ def test_nbest_starts_with_what_encoding_gives(tok: Tokenizer) -> None:
 
 def test_samples(tok: Tokenizer) -> None:
     """Each decodes to the text; how often each is drawn is as its probability says; a seed says all."""
-    text = "import"
-    drawn = tok.sample(text, 0.3, seed=3, n=4000)
+    text = "unimportant"
+    drawn = tok.sample(text, 0.2, seed=3, n=4000)
     counts = Counter(tuple(ids) for ids, _ in drawn)
     logs = {tuple(ids): log for ids, log in drawn}
     assert all(tok.decode(ids) == text for ids in counts)
     for ids, count in counts.most_common(4):
         share = math.exp(logs[ids])
         assert abs(count - 4000 * share) < 5 * math.sqrt(4000 * share)
-    assert tok.sample(text, 0.3, seed=3, n=50) == drawn[:50]
-    assert tok.sample(text, 0.3, seed=4, n=50) != drawn[:50]
+    assert tok.sample(text, 0.2, seed=3, n=50) == drawn[:50]
+    assert tok.sample(text, 0.2, seed=4, n=50) != drawn[:50]
     assert tok.sample(text, 60.0, seed=1, n=5) == [(tok.encode_ordinary(text), pytest.approx(0, abs=1e-6))] * 5
     assert {tuple(ids) for ids, _ in tok.sample(text, 0.0, seed=1, n=300, nbest=3)} == {
         tuple(ids) for ids, _ in tok.nbest(text, 3)
@@ -169,7 +169,7 @@ def test_samples(tok: Tokenizer) -> None:
     distinct = tok.sample(text, 0.5, seed=1, n=10, distinct=True)
     assert len({tuple(ids) for ids, _ in distinct}) == 10
     mean = -sum(log for _, log in drawn) / len(drawn)
-    assert tok.entropy(text, 0.3) == pytest.approx(mean, rel=0.1)
+    assert tok.entropy(text, 0.2) == pytest.approx(mean, rel=0.1)
 
 
 def test_only_a_unigram_has_probabilities(tok: Tokenizer) -> None:

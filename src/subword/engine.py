@@ -24,6 +24,7 @@ from .spec import (
     BYTE,
     USER_DEFINED,
     CleanText,
+    Decode,
     DecodeSentencePiece,
     DecodeWordPiece,
     Decoding,
@@ -436,15 +437,10 @@ class ReferenceEngine:
         if isinstance(decode, DecodeWordPiece):
             return data.removeprefix(decode.prefix.encode())
         if isinstance(decode, DecodeSentencePiece) and model.vocab.piece_of(id_of(id)) is not None:
-            kind = (
-                int(model.kinds[model.vocab.ids.searchsorted(id_of(id))])
-                if isinstance(model, (Unigram, ScoreBPE))
-                else 0
-            )
-            if kind == BYTE:
+            if isinstance(model, (Unigram, ScoreBPE)) and data.decode() in model.pieces_of(BYTE):
                 return bytes([int(data[3:5], 16)])
             return decode.unk_surface.encode() if id_of(id) == model.unk else data.replace("▁".encode(), b" ")
-        if isinstance(model, BPE) and self.ends_word(id_of(id)):
+        if isinstance(model, BPE) and isinstance(decode, Decode) and self.ends_word(id_of(id)):
             return data.removesuffix(model.end_of_word.encode()) + decode.end_of_word.encode()
         return data
 

@@ -650,8 +650,12 @@ class _Scored:
         if self._compiled is None:
             scores = np.require(self.scores, np.float64, _PLAIN)
             kinds, merges = np.require(self.kinds, np.uint8, _PLAIN), np.require(self.merges, np.uint32, _PLAIN)
-            settings = (self.ALGORITHM, scores, kinds, self.precision, self.unk, merges.reshape(-1, 2))
-            object.__setattr__(self, "_compiled", _core.Model.scored(*self.vocab.packed(), *settings))
+            pieces, offsets, ids = self.vocab.packed()
+            pairs = merges.reshape(-1, 2)
+            compiled = _core.Model.scored(
+                pieces, offsets, ids, self.ALGORITHM, scores, kinds, self.precision, self.unk, pairs
+            )
+            object.__setattr__(self, "_compiled", compiled)
         return cast("_core.Model", self._compiled)
 
 

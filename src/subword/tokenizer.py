@@ -279,7 +279,7 @@ class Tokenizer:
         if not isinstance(self._spec.model, Unigram):
             kind = type(self._spec.model).__name__
             raise SubwordValueError(f"a {kind} gives segmentations no probabilities; only a Unigram does")
-        if not isinstance(self._engine, _core.Engine):
+        if not isinstance(self._engine, _core.Engine) or not isinstance(self._ordinary_policy, _core.Policy):
             raise SubwordValueError("the plain-Python engine draws no samples; subword.unigram.reference shows how")
         return self._engine.segmentations(text, self._ordinary_policy)
 

@@ -79,7 +79,7 @@ def read(data: bytes, source: str) -> Spec:
 
 def spec_of(model: Message) -> Spec:
     trainer, normalizer = model.trainer_spec, model.normalizer_spec
-    kinds = {proto.UNIGRAM: Unigram, proto.BPE: ScoreBPE}
+    kinds: dict[int, type[Unigram] | type[ScoreBPE]] = {proto.UNIGRAM: Unigram, proto.BPE: ScoreBPE}
     if trainer.model_type not in kinds:
         name = {proto.WORD: "words", proto.CHAR: "characters"}[trainer.model_type]
         raise FormatError(f"this is a model of {name}; only Unigram models and those of merges (BPE) are supported")

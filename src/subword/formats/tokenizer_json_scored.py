@@ -265,7 +265,9 @@ def document_of(
     rest = [stage for stage in spec.stages if not isinstance(stage, MatchTokens)]
     is_split = bool(rest) and rest[-1] == SplitRegex(BEFORE_MARKS, "oniguruma")
     rest = rest[:-1] if is_split else rest
-    spaces = rest.pop() if rest and isinstance(rest[-1], Metaspace) and rest[-1].spaces else None
+    last = rest[-1] if rest else None
+    spaces = last if isinstance(last, Metaspace) and last.spaces else None
+    rest = rest if spaces is None else rest[:-1]
     if is_split and spaces is None:
         refuse("the last split without a Metaspace stage")
     kinds: dict[str, Any]

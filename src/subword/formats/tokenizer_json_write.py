@@ -62,9 +62,9 @@ def write(spec: Spec) -> bytes:
     if isinstance(spec.model, WordPiece):
         return _written_word_piece(spec, spec.model)
     if isinstance(spec.model, (Unigram, ScoreBPE)):
-        document = document_of(spec, _refuse, _added_token, partial(_post_processor, spec.template))
+        scored = document_of(spec, _refuse, _added_token, partial(_post_processor, spec.template))
         _warn_of_roles(spec)
-        return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+        return (json.dumps(scored, ensure_ascii=False, indent=2) + "\n").encode()
     if not isinstance(spec.model, BPE):
         _refuse(f"a {type(spec.model).__name__}")
     model_vocab, merges = _model_vocab(spec), _merges(spec)

@@ -162,11 +162,8 @@ def _value_bytes(own: Field, value: Any) -> bytes:
         return _number_bytes(int(value) & (2**64 - 1))
     if own.kind == "float":
         return struct.pack("<f", value)
-    if own.kind == "message":
-        value = write(value)
-    elif own.kind == "string":
-        value = value.encode()
-    return _number_bytes(len(value)) + value
+    data: bytes = write(value) if own.kind == "message" else value.encode() if own.kind == "string" else value
+    return _number_bytes(len(data)) + data
 
 
 def _number_bytes(value: int) -> bytes:

@@ -93,10 +93,10 @@ def viterbi(
         best.append(score)
         from_node.append(chosen)
     pieces = []
-    node = from_node[-1]
-    while node is not None:
-        pieces.append(text[node.start : node.end])
-        node = from_node[node.start]
+    last = from_node[-1]
+    while last is not None:
+        pieces.append(text[last.start : last.end])
+        last = from_node[last.start]
     return pieces[::-1], best[-1]
 
 

@@ -32,7 +32,7 @@ impl Trie {
     pub fn new(keys: &[(&[u8], u32)]) -> Result<Self> {
         let mut builder = Builder::default();
         builder.grow(); // of the root alone: nodes without children have its block as their base
-        builder.take(ROOT, 0);
+        builder.take(ROOT, 1); // not 0: it is no child of those nodes
         builder.is_base[0] = true;
         builder.close(0);
         let mut open = vec![(ROOT, 0..keys.len(), 0)];
