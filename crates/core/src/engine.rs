@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
 use crate::model::Model;
-use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
+use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
+use crate::scored::Scored;
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
@@ -152,8 +153,28 @@ impl Engine {
         out: &mut impl Output,
     ) -> Result<()> {
         let mut cache = self.cache();
+        let mut ids = Vec::new();
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
+                Unit::Pieces { segment, bounds } if self.parted().is_some() => {
+                    let Some(scored) = self.parted() else { return Ok(()) };
+                    for &(start, end) in bounds {
+                        ids.clear();
+                        let (piece, mut at) = (&segment.bytes[start..end], 0);
+                        while at < piece.len() {
+                            let mut parts = [(0, 0); BATCH];
+                            let mut len = 0;
+                            while len < BATCH && at < piece.len() {
+                                let next = scored.part_end(piece, at);
+                                parts[len] = (at, next);
+                                (at, len) = (next, len + 1);
+                            }
+                            cache.encode(piece, &parts[..len], &mut ids, self);
+                        }
+                        scored.settle(piece, &mut ids);
+                        out.add(|out| out.extend_from_slice(&ids));
+                    }
+                }
                 Unit::Pieces { segment, bounds } => {
                     let mut encode = |bounds: &[(usize, usize)]| cache.encode(&segment.bytes, bounds, out, self);
                     let seams = if has_wide(&segment.bytes, bounds) { self.model.seams() } else { None };
@@ -168,6 +189,14 @@ impl Engine {
         })?;
         self.keep(cache);
         Ok(())
+    }
+
+    /// A model whose pieces are encoded part by part.
+    fn parted(&self) -> Option<&Scored> {
+        match &*self.model {
+            Model::Scored(scored) if scored.has_parts() => Some(scored),
+            _ => None,
+        }
     }
 
     fn to_ids(&self, tokens: &mut [Token]) {
@@ -307,12 +336,23 @@ impl Encoder for Engine {
     }
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
+        if let Some(scored) = self.parted() {
+            return scored.encode_part(piece, out);
+        }
         let from = out.len();
         self.model.encode(piece, out);
         self.to_ids(&mut out[from..]);
     }
 
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+        if let Some(scored) = self.parted() {
+            for (piece, place) in pieces.iter().zip(places) {
+                let from = out.len();
+                scored.encode_part(piece, out);
+                *place = (from, out.len());
+            }
+            return;
+        }
         let from = out.len();
         self.model.encode_all(pieces, out, places);
         self.to_ids(&mut out[from..]);

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::sentencepiece::bpe::ScoreBpe;
-use crate::unigram::{Kind, Precision, Unigram, UNKNOWN};
+use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
 pub enum Algorithm {
@@ -16,7 +16,12 @@ pub struct Scored {
     unk: Token,
     /// The entries `<0x00>` … `<0xFF>`, where unknown characters become bytes.
     bytes: Option<Box<[Token; 256]>>,
+    /// Scores by id, of a unigram model whose ids have no large holes.
+    score_of_id: Vec<f32>,
 }
+
+/// Stands for a part that cannot be taken from a cache, which keeps ids of 30 bits. Larger than any id of a model with parts.
+pub const UNSURE: u32 = (1 << 30) - 1;
 
 /// The byte that an entry such as `<0x0A>` stands for.
 pub fn byte_of(entry: &[u8]) -> Option<u8> {
@@ -67,15 +72,89 @@ impl Scored {
         if lacking % 256 != 0 {
             return Err(Error::format(format!("{lacking} of the entries <0x00> … <0xFF> are missing")));
         }
-        Ok(Self {
+        let mut made = Self {
             unk,
+            score_of_id: Vec::new(),
             bytes: (lacking == 0).then_some(bytes),
             algorithm: match algorithm {
                 "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
                 "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
                 _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
             },
-        })
+        };
+        if let Algorithm::Unigram(model) = &made.algorithm {
+            let most = (0..model.vocab.len() as Token).next_back().map_or(0, |token| model.vocab.id(token) as usize + 1);
+            if most <= 2 * model.vocab.len() + 1024 {
+                let is_byte = |token| made.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
+                let mut scores = vec![0.0; most];
+                for token in 0..model.vocab.len() as Token {
+                    let is_unknown = token == unk || is_byte(token);
+                    scores[model.vocab.id(token) as usize] = model.score(if is_unknown { UNKNOWN } else { token }) as f32;
+                }
+                made.score_of_id = scores;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Whether `part_end` and `encode_part` can be used.
+    pub fn has_parts(&self) -> bool {
+        match self.algorithm {
+            Algorithm::Unigram(_) => !self.score_of_id.is_empty(),
+            Algorithm::Merges(_) => self.bytes.is_some(),
+        }
+    }
+
+    /// Where the part of a piece ends that starts at a place.
+    pub fn part_end(&self, piece: &[u8], start: usize) -> usize {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.part_end(piece, start),
+            Algorithm::Merges(model) => model.part_end(piece, start),
+        }
+    }
+
+    /// Appends the ids of a part: a token for each unknown character, or UNSURE if it depends on what is around.
+    pub fn encode_part(&self, part: &[u8], out: &mut Vec<u32>) {
+        let mut found = Vec::new();
+        let is_sure = match &self.algorithm {
+            Algorithm::Unigram(model) => model.encode_part(part, &mut found),
+            Algorithm::Merges(model) => {
+                model.encode(part, &mut found);
+                true
+            }
+        };
+        let mut start = 0;
+        for (token, end) in found {
+            match &self.bytes {
+                _ if !is_sure => {}
+                _ if token != UNKNOWN => out.push(self.vocab().id(token)),
+                Some(bytes) => out.extend(part[start..end].iter().map(|&byte| self.vocab().id(bytes[usize::from(byte)]))),
+                None => out.push(self.vocab().id(self.unk)),
+            }
+            start = end;
+        }
+        if !is_sure {
+            out.push(UNSURE);
+        }
+    }
+
+    /// Makes the ids of all parts of a piece those of the piece.
+    pub fn settle(&self, piece: &[u8], ids: &mut Vec<u32>) {
+        if let Algorithm::Merges(_) = self.algorithm {
+            return;
+        }
+        let mut sum = 0.0;
+        let is_sure = ids.iter().all(|&id| {
+            sum += f64::from(self.score_of_id.get(id as usize).copied().unwrap_or_default());
+            id != UNSURE
+        });
+        if !is_sure || sum.abs() >= MOST_SUM {
+            ids.clear();
+            self.encode(piece, |token, _| ids.push(self.vocab().id(token)));
+        } else if self.bytes.is_none() {
+            let unk = self.vocab().id(self.unk);
+            ids.dedup_by(|a, b| *a == unk && *b == unk);
+        }
     }
 
     pub fn vocab(&self) -> &Vocab {

@@ -9,6 +9,7 @@ use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::unigram::trie::{Trie, NONE};
+use super::neighbours::{characters, code, Neighbours};
 use crate::unigram::{char_len, Kind};
 use crate::vocab::{show, Token, Vocab};
 
@@ -26,55 +27,6 @@ pub struct ScoreBpe {
     frozen: Option<Trie>,
     /// Pairs of characters that some entry has side by side.
     neighbours: Neighbours,
-}
-
-/// A set of pairs of characters: a bit for each value of a hash. What it does not have is not in any entry.
-struct Neighbours {
-    bits: Vec<u64>,
-    shift: u32,
-}
-
-impl Neighbours {
-    fn new(pairs: &[(u32, u32)]) -> Self {
-        let size = (pairs.len() * 16).next_power_of_two().max(64);
-        let mut set = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros() };
-        for &(left, right) in pairs {
-            let at = set.place(left, right);
-            set.bits[at / 64] |= 1 << (at % 64);
-        }
-        set
-    }
-
-    #[inline]
-    fn place(&self, left: u32, right: u32) -> usize {
-        let key = u64::from(left) << 32 | u64::from(right);
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ key.wrapping_mul(0xD6E8_FEB8_6659_FD93).rotate_left(32))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize
-            >> self.shift
-    }
-
-    #[inline]
-    fn may_have(&self, left: u32, right: u32) -> bool {
-        let at = self.place(left, right);
-        self.bits[at / 64] >> (at % 64) & 1 == 1
-    }
-}
-
-/// The bytes of a character as a number.
-#[inline]
-fn code(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |code, &byte| code << 8 | u32::from(byte))
-}
-
-fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        (at < text.len()).then(|| {
-            let start = at;
-            at += char_len(text, at);
-            &text[start..at]
-        })
-    })
 }
 
 impl ScoreBpe {
@@ -181,6 +133,14 @@ impl ScoreBpe {
                 }
             };
             start = end;
+        }
+    }
+
+    /// Where the part that starts at a place ends, which is encoded by itself.
+    pub fn part_end(&self, text: &[u8], start: usize) -> usize {
+        match self.frozen_at(text, start) {
+            Some((end, _)) => end,
+            None => self.next_cut(text, start),
         }
     }
 

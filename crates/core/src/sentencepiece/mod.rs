@@ -4,4 +4,5 @@
 pub mod bpe;
 pub mod charsmap;
 pub mod hf;
+pub mod neighbours;
 pub mod normalize;

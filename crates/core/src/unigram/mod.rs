@@ -12,6 +12,7 @@ pub mod trie;
 pub use runs::Rules;
 
 use crate::error::{Error, Result};
+use crate::sentencepiece::neighbours::Neighbours;
 use crate::vocab::{show, Token, Vocab};
 use trie::{Trie, NONE, ROOT};
 
@@ -44,6 +45,9 @@ const UNK_PENALTY: f64 = 10.0;
 /// A token that is no entry: a character without one.
 pub const UNKNOWN: Token = NONE;
 
+/// Parts are put together only where the sum of all scores is no larger.
+pub const MOST_SUM: f64 = 16384.0;
+
 pub struct Unigram {
     pub vocab: Vocab,
     trie: Trie,
@@ -53,6 +57,8 @@ pub struct Unigram {
     lattice_scores: Vec<f64>,
     unk_score: f64,
     precision: Precision,
+    /// Where a text falls into parts that are segmented by themselves, but for rounding.
+    neighbours: Neighbours,
 }
 
 /// The best way to a place in the text.
@@ -127,6 +133,7 @@ impl Unigram {
             .collect();
         keys.sort_unstable();
         Ok(Self {
+            neighbours: Neighbours::of(keys.iter().map(|key| key.0)),
             trie: Trie::new(&keys)?,
             scores: tokens().map(|token| score(token, vocab.piece_len(token))).collect(),
             lattice_scores: tokens().map(lattice_score).collect(),
@@ -153,6 +160,60 @@ impl Unigram {
             Precision::Float32 => self.viterbi::<f32>(text, out),
             Precision::Float64 => self.viterbi::<f64>(text, out),
         }
+    }
+
+    /// Where the part that starts at a place ends: no entry reaches across.
+    pub fn part_end(&self, text: &[u8], start: usize) -> usize {
+        self.neighbours.next_cut(text, start)
+    }
+
+    pub fn score(&self, token: Token) -> f64 {
+        if token == UNKNOWN { self.unk_score } else { self.scores[token as usize] }
+    }
+
+    /// Appends the tokens of the best segmentation of a part, and tells whether it stays the best however sums of at most
+    /// `MOST_SUM` are rounded: whether it leads every other by more than the rounding of both can come to.
+    pub fn encode_part(&self, part: &[u8], out: &mut Vec<(Token, usize)>) -> bool {
+        // The two best ways to each place: their sums, and the start and token of the best.
+        let mut best = vec![(f64::NEG_INFINITY, f64::NEG_INFINITY, 0u32, UNKNOWN); part.len() + 1];
+        best[0].0 = 0.0;
+        let (mut start, mut chars) = (0, 0.0);
+        while start < part.len() {
+            let (first, second, ..) = best[start];
+            let char_end = start + char_len(part, start);
+            let mut is_known = false;
+            let mut add = |end: usize, token: Token, score: f64| {
+                let to = &mut best[end];
+                if first + score > to.0 {
+                    *to = (first + score, to.0.max(second + score), start as u32, token);
+                } else {
+                    to.1 = to.1.max(first + score);
+                }
+            };
+            self.trie.prefixes(&part[start..], |len, token| {
+                is_known |= start + len == char_end;
+                add(start + len, token, self.scores[token as usize]);
+            });
+            if !is_known {
+                add(char_end, UNKNOWN, self.unk_score);
+            }
+            chars += 1.0;
+            start = char_end;
+        }
+        let from = out.len();
+        let mut end = part.len();
+        while end > 0 {
+            out.push((best[end].3, end));
+            end = best[end].2 as usize;
+        }
+        out[from..].reverse();
+        let (first, second, ..) = best[part.len()];
+        // Each of at most `chars` additions is off by at most half a unit in the last place.
+        let rounding = match self.precision {
+            Precision::Float32 => MOST_SUM * f64::from(f32::EPSILON),
+            Precision::Float64 => MOST_SUM * f64::EPSILON,
+        };
+        first - second > chars * rounding && first > -MOST_SUM
     }
 
     fn viterbi<S: Sum>(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
