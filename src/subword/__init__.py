@@ -14,6 +14,7 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
+from .remap import Remap
 from .spec import (
     BPE,
     Decode,
@@ -33,13 +34,14 @@ from .spec import (
     Unigram,
     Vocab,
 )
-from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
+from .tokenizer import Changed, Chunk, StreamDecoder, Tokenizer, load
 from .training import PRESETS, train
 from .training_unigram import train_unigram
 
 __all__ = [
     "BPE",
     "PRESETS",
+    "Changed",
     "Chunk",
     "CountTable",
     "Decode",
@@ -54,6 +56,7 @@ __all__ = [
     "Normalize",
     "PrefixSpace",
     "Ragged",
+    "Remap",
     "ScoreBPE",
     "SentencePiece",
     "Spec",

@@ -265,7 +265,7 @@ def _words(
     counts: list[Any] = []
     longest_first = "|".join(re.escape(symbol) for symbol in sorted(defined, key=len, reverse=True))
     cuts = re.compile(longest_first.replace("\\ ", "▁").encode()) if defined else None
-    for data, offsets, number, *_ in table.columns(ROWS):
+    for data, offsets, number, *_ in table.rows(ROWS):
         if cuts is None:
             parts.append(data)
             lengths.append(np.diff(offsets))
