@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import patterns
+from . import bert, patterns, training_wordpiece
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .counting import Progress, count_texts, source_of
@@ -41,6 +41,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 `llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
 """
 
+_PATTERNS = {"bpe": "o200k", "wordpiece": "bert-cased"}
+"""Which pattern is taken where none is given."""
+
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
@@ -55,7 +58,8 @@ def train(
     files: Iterable[str | os.PathLike[str]] | None = None,
     counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
     vocab_size: int,
-    algorithm: Literal["bpe"] = "bpe",
+    algorithm: Literal["bpe", "wordpiece"] = "bpe",
+    criterion: Literal["likelihood", "frequency"] = "likelihood",
     pattern: str | SplitRegex | None = None,
     digits: Literal["pattern", "one", "three-left", "three-right"] | None = None,
     special_tokens: Iterable[str] = (),
@@ -82,6 +86,9 @@ def train(
     of Rare Words with Subword Units", over bytes). Counts are exact, in 64 bits. Special tokens cut the text and are
     never counted.
 
+    With `algorithm="wordpiece"`, tokens are made of characters, those that continue a word with `##` in front, and what
+    is learned is only the vocabulary: it is encoded with the longest entry first (`spec.WordPiece`).
+
     Args:
         texts: the texts, each `str` or bytes, or rows (mappings, as of a data set of Hugging Face's) with a text in
             their `field`. One text alone is an error, not a corpus of its characters.
@@ -91,12 +98,16 @@ def train(
             `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
             tokens included.
+        criterion: of a WordPiece, which pair is merged: with `"likelihood"`, the one with the highest count(ab) /
+            (count(a) * count(b)), as published; with `"frequency"`, that with the highest count(ab), as the trainer of
+            HF tokenizers does it.
         pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`; `"o200k"` if not
-            given.
+            given. Of a WordPiece mostly `"bert-cased"`, which is taken if not given, or `"bert-uncased"`: BERT's basic
+            tokenization.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
             right, so that place values line up (`1|234|567`).
-        special_tokens: these get the last ids, in their order.
+        special_tokens: these get the last ids, in their order; `[UNK]` of a WordPiece has the id 0.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
         normalization: a Unicode normalization form to bring the text into first.
@@ -131,11 +142,16 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    choice("algorithm", algorithm, ("bpe",))
+    choice("algorithm", algorithm, ("bpe", "wordpiece"))
+    choice("criterion", criterion, training_wordpiece.CRITERIA)
     choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_marker(end_of_word, unit)
+    if algorithm == "wordpiece" and (unit != "byte" or end_of_word or byte_order != "value"):
+        raise SubwordValueError(
+            "a WordPiece is made of characters as it is: leave out unit, end_of_word and byte_order"
+        )
     least = integer("min_count", min_count, 1)
     limit = None if memory is None else byte_count("memory", memory)
     vocab_size = integer("vocab_size", vocab_size)
@@ -144,7 +160,10 @@ def train(
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
     if counts is None:
         splitting = Splitting(
-            "o200k" if pattern is None else pattern, "pattern" if digits is None else digits, normalization, specials
+            _PATTERNS[algorithm] if pattern is None else pattern,
+            "pattern" if digits is None else digits,
+            normalization,
+            specials,
         )
     else:
         table = _table_of(counts, texts, files)
@@ -153,7 +172,7 @@ def train(
         specials = splitting.special_tokens
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    _check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, specials)
+    _check_size(vocab_size, ALL_BYTES if (algorithm, unit) == ("bpe", "byte") else [UNK.encode()], specials)
     if counts is None:
         items = source_of(texts, files, string("field", field), splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
@@ -172,22 +191,29 @@ def train(
     if pieces.distinct == 0:
         raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 
-    if unit == "byte":
+    if algorithm == "wordpiece":
+        alphabet = training_wordpiece.alphabet_of(pieces)
+    elif unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
         alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
-        _check_size(vocab_size, alphabet, specials)
-    wanted = vocab_size - len(alphabet) - len(specials)
+    others = [token for token in specials if token != bert.UNK or algorithm == "bpe"]  # than those in the alphabet
+    _check_size(vocab_size, alphabet, others)
+    wanted = vocab_size - len(alphabet) - len(others)
     tell = (lambda done: progress("learn", done, wanted)) if progress else None
-    if unit == "byte":
+    learned = None
+    if algorithm == "wordpiece":
+        learned = training_wordpiece.learn(pieces, alphabet, wanted, criterion, tie_rule, tell)
+        merges, found, certain = learned.merges, learned.counts, 0
+    elif unit == "byte":
         merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
     else:
         merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
         merges = merges + np.uint32(1)  # behind <unk>
-    report = {
+    report: dict[str, Any] = {
         "algorithm": algorithm,
         "asked": vocab_size,
-        "vocab_size": len(alphabet) + len(merges) + len(specials),
+        "vocab_size": len(alphabet) + len(merges) + len(others),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
         "least_count": _number(int(found[-1]), scale) if len(found) else None,
@@ -210,12 +236,20 @@ def train(
         }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, (bos_token, eos_token, pad_token), report)
+    roles = (bos_token, eos_token, pad_token)
+    if learned is not None:
+        del report["byte_order"]
+        report |= {"criterion": criterion, "alphabet": len(alphabet) - 1}
+        spec = training_wordpiece.spec_of(splitting.stages, learned, specials, roles, report)
+    else:
+        spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report)
     if unit == "character" and isinstance(spec.model, BPE):
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
         # Where pieces keep the white space around them, the marker stands for none.
-        drops = isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
+        drops = splitting.pattern in bert.CLEANINGS or (
+            isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
+        )
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
         warn(

@@ -1,6 +1,6 @@
 //! Distinct pieces with their counts: what merges are learned from.
 
-use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Progress, TieRule};
+use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Marks, Progress, TieRule};
 use crate::error::{Error, Result};
 use crate::lost::Lost;
 
@@ -59,7 +59,23 @@ impl Pieces {
 
     /// The characters of the pieces, as an alphabet to learn with.
     pub fn characters(&self, end_of_word: &[u8]) -> Characters {
-        Characters::new(self.iter(), end_of_word.to_vec())
+        Characters::new(self.iter(), Marks { end_of_word: end_of_word.to_vec(), ..Marks::default() })
+    }
+
+    /// The same with `prefix` in front of all characters but the first of a piece.
+    pub fn characters_of_words(&self, prefix: &[u8]) -> Characters {
+        Characters::new(self.iter(), Marks { prefix: prefix.to_vec(), ..Marks::default() })
+    }
+
+    /// Merges by likelihood, see `wordpiece::learn`.
+    pub fn learn_by_likelihood(
+        &self,
+        limit: usize,
+        alphabet: &impl Alphabet,
+        tie_rule: TieRule,
+        progress: Progress<'_>,
+    ) -> Result<Learned> {
+        crate::wordpiece::learn::learn(&self.items(), limit, alphabet, tie_rule, progress)
     }
 
     /// What was left out is looked at only where tokens are spelled as they stand in pieces: without end-of-word markers.

@@ -23,7 +23,8 @@ pub struct Pipeline {
     forms: Vec<Form>,
     /// Characters are changed one by one, as `Lowercase` does, which also looks at what is beside some.
     maps: bool,
-    lowercases: bool,
+    /// One of them looks at what is beside a character.
+    looks_around: bool,
     /// Some are dropped, or get others beside them.
     drops_chars: bool,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
@@ -222,6 +223,8 @@ impl Pipeline {
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
         let drops_chars = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(_)));
         let maps = lowercases || drops_chars;
+        let looks_around =
+            rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(it) if it.looks_around()));
         let forms = rewrites.iter().filter_map(|rewrite| match rewrite {
             Rewrite::Normalize(form) => Some(*form),
             Rewrite::Lowercase(_) | Rewrite::Chars(_) => None,
@@ -229,7 +232,7 @@ impl Pipeline {
         let forms = forms.collect();
         let scanners = if maps { None } else { splits.iter().map(scanner).collect() };
         let extras = Extras::new(extras, rewrites)?;
-        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, maps, lowercases, drops_chars })
+        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, maps, looks_around, drops_chars })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -376,6 +379,7 @@ impl Pipeline {
             self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
         };
         let is_boundary = match self.forms[..] {
+            _ if self.drops_chars => self.holds_when_changed(text, at, splits),
             [] => self.holds_when_mapped(text, at, splits),
             _ if is_ascii_around(text, at) => self.holds_when_mapped(text, at, splits),
             [form] if !self.maps => form.holds_between(text, at, splits),
@@ -399,22 +403,35 @@ impl Pipeline {
         }
         let (before, after) = (&text[class_before(text, at).1..at], &text[at..at + char_len(text, at)]);
         // A sigma becomes one of two letters, which a pattern may tell apart.
-        if self.lowercases && (!Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes())) {
+        if !Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes()) {
             return false;
         }
-        // One that is dropped leaves its place to another.
-        if self.drops_chars && ![before, after].iter().all(|c| c.len() == 1 && CharRule::keeps_ascii(c[0])) {
+        let before = self.rewritten(before, false);
+        holds(&[&*before, &*self.rewritten(after, false)].concat(), before.len())
+    }
+
+    /// The same where characters are dropped: both must stay, as one that does not leaves its place to another, and both
+    /// must be taken apart for themselves.
+    fn holds_when_changed(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        let (start, end) = (class_before(text, at).1, at + char_len(text, at));
+        let is_apart = |form: &Form| form.is_boundary(text, start) && form.is_boundary(text, at);
+        let is_known = |form: &Form| is_ascii_around(text, at) || (form.decomposes() && is_apart(form));
+        let is_sigma = || [&text[start..at], &text[at..end]].contains(&"Σ".as_bytes());
+        if (self.looks_around && (!Lowercase::is_cut(text, at) || is_sigma())) || !self.forms.iter().all(is_known) {
             return false;
         }
-        let mapped = |text| {
-            let rewrites = self.stages.iter().filter_map(|stage| match stage {
-                Stage::Rewrite(rewrite @ (Rewrite::Lowercase(_) | Rewrite::Chars(_))) => Some(rewrite),
-                _ => None,
-            });
-            rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
-        };
-        let before = mapped(before);
-        holds(&[&*before, &*mapped(after)].concat(), before.len())
+        let (before, after) = (self.rewritten(&text[start..at], true), self.rewritten(&text[at..end], true));
+        !before.is_empty() && !after.is_empty() && holds(&[&*before, &*after].concat(), before.len())
+    }
+
+    /// What the stages make of a few characters: all that rewrite, or those that do it character by character.
+    fn rewritten<'t>(&self, text: &'t [u8], normalizes: bool) -> Cow<'t, [u8]> {
+        let rewrites = self.stages.iter().filter_map(|stage| match stage {
+            Stage::Rewrite(Rewrite::Normalize(_)) if !normalizes => None,
+            Stage::Rewrite(rewrite) => Some(rewrite),
+            _ => None,
+        });
+        rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two

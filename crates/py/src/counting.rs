@@ -8,7 +8,7 @@ use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
 use crate::{extras, ExtraRow};
 use subword_core as core;
-use subword_core::bpe::learn::{Alphabet, TieRule};
+use subword_core::bpe::learn::{Alphabet, Progress, TieRule};
 use subword_core::pipeline::Stop;
 
 #[pyclass(module = "subword._core")]
@@ -271,6 +271,29 @@ impl Pieces {
         let alphabet = self.0.characters(end_of_word.as_bytes());
         learn(py, &self.0, merges, &alphabet, tie_rule, progress)
     }
+
+    /// The alphabet of a WordPiece, sorted.
+    fn characters_of_words<'py>(&self, py: Python<'py>, prefix: &str) -> Vec<Bound<'py, PyBytes>> {
+        let alphabet = self.0.characters_of_words(prefix.as_bytes());
+        alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
+    }
+
+    fn learn_word_piece<'py>(
+        &self,
+        py: Python<'py>,
+        merges: usize,
+        prefix: &str,
+        by_likelihood: bool,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<Learned<'py>> {
+        let alphabet = self.0.characters_of_words(prefix.as_bytes());
+        if !by_likelihood {
+            return learn(py, &self.0, merges, &alphabet, tie_rule, progress);
+        }
+        let tie_rule = TieRule::new(tie_rule).checked()?;
+        learning(py, progress, |tell| self.0.learn_by_likelihood(merges, &alphabet, tie_rule, tell))
+    }
 }
 
 #[pyfunction]
@@ -290,9 +313,18 @@ fn learn<'py>(
     progress: &Bound<'py, PyAny>,
 ) -> PyResult<Learned<'py>> {
     let tie_rule = TieRule::new(tie_rule).checked()?;
+    learning(py, progress, |tell| pieces.learn_bpe(merges, alphabet, tie_rule, tell))
+}
+
+/// Learns, and tells Python now and then how far it is.
+fn learning<'py>(
+    py: Python<'py>,
+    progress: &Bound<'py, PyAny>,
+    learn: impl FnOnce(Progress<'_>) -> core::Result<core::bpe::learn::Learned> + Send,
+) -> PyResult<Learned<'py>> {
     let progress = (!progress.is_none()).then(|| progress.clone().unbind());
     let learned = calling(py, |call, stop| {
-        pieces.learn_bpe(merges, alphabet, tie_rule, &mut |done| {
+        learn(&mut |done| {
             if let Some(progress) = &progress {
                 call(&mut |py| progress.call1(py, (done,)).map(drop))?;
             }

@@ -58,6 +58,11 @@ pub trait Alphabet {
     /// Appends the symbols of a piece, at most one a byte; none for a piece to be left out.
     fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>);
 
+    /// What stands in front of all symbols but the first of a piece, and not twice in what they make.
+    fn prefix(&self) -> &[u8] {
+        &[]
+    }
+
     /// Whether it is that of all bytes, whatever the pieces are.
     fn is_bytes(&self) -> bool {
         false
@@ -83,25 +88,31 @@ impl Alphabet for [u32; 256] {
     }
 }
 
-/// The characters of some pieces, by code point; the last of a piece with the end-of-word marker behind it. Pieces that
-/// are not well-formed are left out.
+/// The characters of some pieces, by their spelling; the last of a piece with the end-of-word marker behind it, all but
+/// the first with the prefix in front. Pieces that are not well-formed are left out.
 pub struct Characters {
     ids: BTreeMap<Vec<u8>, u32>,
-    end_of_word: Vec<u8>,
+    marks: Marks,
+}
+
+#[derive(Default)]
+pub struct Marks {
+    pub prefix: Vec<u8>,
+    pub end_of_word: Vec<u8>,
 }
 
 impl Characters {
-    pub fn new<'p>(pieces: impl Iterator<Item = &'p [u8]>, end_of_word: Vec<u8>) -> Self {
+    pub fn new<'p>(pieces: impl Iterator<Item = &'p [u8]>, marks: Marks) -> Self {
         let mut ids = BTreeMap::new();
         for piece in pieces {
-            spell(piece, &end_of_word, |symbol| {
+            spell(piece, &marks, |symbol| {
                 if !ids.contains_key(symbol) {
                     ids.insert(symbol.to_vec(), 0);
                 }
             });
         }
         ids.values_mut().zip(0..).for_each(|(id, number)| *id = number);
-        Self { ids, end_of_word }
+        Self { ids, marks }
     }
 }
 
@@ -111,17 +122,24 @@ impl Alphabet for Characters {
     }
 
     fn push_symbols(&self, piece: &[u8], out: &mut Vec<u32>) {
-        spell(piece, &self.end_of_word, |symbol| out.extend(self.ids.get(symbol)));
+        spell(piece, &self.marks, |symbol| out.extend(self.ids.get(symbol)));
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.marks.prefix
     }
 }
 
 /// Tells `take` the spelling of each symbol of a piece.
-fn spell(piece: &[u8], end_of_word: &[u8], mut take: impl FnMut(&[u8])) {
+fn spell(piece: &[u8], marks: &Marks, mut take: impl FnMut(&[u8])) {
     let Ok(text) = std::str::from_utf8(piece) else { return };
     for (at, c) in text.char_indices() {
-        match &piece[at..] {
-            last if last.len() == c.len_utf8() => take(&[last, end_of_word].concat()),
-            rest => take(&rest[..c.len_utf8()]),
+        let end = at + c.len_utf8();
+        let prefix = if at > 0 { &*marks.prefix } else { &[] };
+        let marker = if end == piece.len() { &*marks.end_of_word } else { &[] };
+        match prefix.is_empty() && marker.is_empty() {
+            true => take(&piece[at..end]),
+            false => take(&[prefix, &piece[at..end], marker].concat()),
         }
     }
 }
@@ -179,6 +197,8 @@ const PROGRESS_EVERY: usize = 1 << 18;
 
 struct Learner<'l> {
     tie_rule: TieRule,
+    /// Bytes in front of all symbols but the first of a piece.
+    prefix: usize,
     /// At the first and at the last place of each token its id; other places of a token mean nothing.
     symbols: Vec<u32>,
     /// Which piece a place belongs to, and how often that piece was counted.
@@ -210,14 +230,14 @@ struct Candidate {
 
 /// Orders equal counts: the greatest wins.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum TieKey {
+pub(crate) enum TieKey {
     FirstSeen(std::cmp::Reverse<u32>, (u32, u32)),
     SmallestIds(std::cmp::Reverse<(u32, u32)>),
     LargestString((Arc<[u8]>, Arc<[u8]>), (u32, u32)),
 }
 
 impl TieKey {
-    fn pair(&self) -> (u32, u32) {
+    pub(crate) fn pair(&self) -> (u32, u32) {
         match self {
             Self::FirstSeen(_, pair) | Self::LargestString(_, pair) => *pair,
             Self::SmallestIds(pair) => pair.0,
@@ -259,6 +279,7 @@ impl<'l> Learner<'l> {
         let tokens = alphabet.symbols();
         let mut learner = Self {
             tie_rule,
+            prefix: alphabet.prefix().len(),
             symbols,
             piece_of,
             weights: pieces.iter().map(|&(_, count)| count).collect(),
@@ -427,7 +448,8 @@ impl<'l> Learner<'l> {
         let Some(entry) = self.pairs.remove(&pair_key(pair)) else { return Ok(0) };
         let (left, right) = pair;
         let new = self.tokens.len() as u32;
-        self.tokens.push([&*self.tokens[left as usize], &*self.tokens[right as usize]].concat().into());
+        let rest = &self.tokens[right as usize][self.prefix..];
+        self.tokens.push([&*self.tokens[left as usize], rest].concat().into());
         self.lengths.push(self.lengths[left as usize] + self.lengths[right as usize]);
         let (left_len, new_len) = (self.len(left), self.len(new));
         let mut neighbours: Vec<(u32, u32)> = Vec::new();
