@@ -269,7 +269,7 @@ class Pieces:
     def learn_word_piece(
         self, merges: int, prefix: str, by_likelihood: bool, tie_rule: str, progress: Any
     ) -> tuple[_U32, _U64, int]:
-        """The same over `characters_of_words(prefix)`: by the counts of the pairs, or by these for those of the parts."""
+        """The same over `characters_of_words(prefix)`: by the counts of pairs, or by these for those of their parts."""
 
 def memory_to_learn(pieces: int, bytes: int) -> int:
     """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

@@ -172,7 +172,8 @@ def train(
         specials = splitting.special_tokens
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    _check_size(vocab_size, ALL_BYTES if (algorithm, unit) == ("bpe", "byte") else [UNK.encode()], specials)
+    if algorithm == "bpe":
+        _check_size(vocab_size, ALL_BYTES if unit == "byte" else [UNK.encode()], specials)
     if counts is None:
         items = source_of(texts, files, string("field", field), splitting)
         table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
@@ -192,7 +193,7 @@ def train(
         raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 
     if algorithm == "wordpiece":
-        alphabet = training_wordpiece.alphabet_of(pieces)
+        alphabet = training_wordpiece.alphabet_of(pieces, criterion)
     elif unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
@@ -353,7 +354,7 @@ def _check_marker(end_of_word: str, unit: str) -> None:
 def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
     minimum = len(alphabet) + len(specials)
     if vocab_size < minimum:
-        units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
+        units = "256 bytes" if alphabet == ALL_BYTES else f"{alphabet[0].decode()} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
             f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
             + (f" and {len(specials)} special tokens" if specials else "")

@@ -26,9 +26,14 @@ class Learned(NamedTuple):
     counts: npt.NDArray[np.uint64]
 
 
-def alphabet_of(pieces: _core.Pieces) -> list[bytes]:
-    """What the vocabulary starts with: the unknown token, and the characters of the pieces."""
-    return [bert.UNK.encode(), *pieces.characters_of_words(PREFIX)]
+def alphabet_of(pieces: _core.Pieces, criterion: str) -> list[bytes]:
+    """What the vocabulary starts with: the unknown token, and the characters of the pieces as they stand in them.
+
+    By frequency, as in HF tokenizers, each character can start a word, too, even if none did.
+    """
+    characters = pieces.characters_of_words(PREFIX)
+    plain = sorted({character.removeprefix(PREFIX.encode()) for character in characters} - set(characters))
+    return [bert.UNK.encode(), *characters, *(plain if criterion == "frequency" else [])]
 
 
 def learn(
@@ -37,7 +42,7 @@ def learn(
     wanted: int,
     criterion: str,
     tie_rule: str,
-    tell: Callable[[int], None] | None,
+    tell: Callable[[int], object] | None,
 ) -> Learned:
     """Merge up to `wanted` times.
 
@@ -45,7 +50,9 @@ def learn(
         SubwordValueError: two tokens would be spelled alike.
     """
     merges, counts, _ = pieces.learn_word_piece(wanted, PREFIX, criterion == "likelihood", tie_rule, tell)
-    merges = merges + np.uint32(1)  # behind the unknown token
+    learned_from = len(pieces.characters_of_words(PREFIX))
+    # The learner knows neither the unknown token nor characters that stand nowhere.
+    merges = merges + np.where(merges < learned_from, 1, len(alphabet) - learned_from).astype(np.uint32)
     entries = list(alphabet)
     for left, right in merges.tolist():
         entries.append(entries[left] + entries[right].removeprefix(PREFIX.encode()))

@@ -10,12 +10,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 
 from .. import counts, training
+from ..bert import CLEANINGS
 from ..corpus import find_files, read_texts, size_on_disk
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
+from ..training_wordpiece import CRITERIA
 from . import common
 
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
@@ -30,7 +32,10 @@ SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 # What says how text becomes pieces, for `train` and `count-pieces`.
 PatternOpt = Annotated[
-    str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
+    str,
+    typer.Option(
+        "--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join([*PATTERNS, *CLEANINGS])}."
+    ),
 ]
 DigitsOpt = Annotated[
     DigitGroups,
@@ -111,6 +116,21 @@ def train(
     ] = None,
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
     normalization: NormalizationOpt = None,
+    algorithm: Annotated[
+        Literal["bpe", "wordpiece"],
+        typer.Option(
+            "--algorithm", metavar="bpe|wordpiece", parser=common.one_of("bpe", "wordpiece"), help="Which model."
+        ),
+    ] = "bpe",
+    criterion: Annotated[
+        Literal["likelihood", "frequency"],
+        typer.Option(
+            "--criterion",
+            metavar="NAME",
+            parser=common.one_of(*CRITERIA),
+            help=f"Of a WordPiece, by what the next pair is chosen: {' or '.join(CRITERIA)}.",
+        ),
+    ] = "likelihood",
     unit: Annotated[
         Unit,
         typer.Option(
@@ -178,6 +198,7 @@ def train(
       subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
+      subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
     if not files and not counted:
@@ -198,6 +219,8 @@ def train(
         "eos_token": eos,
         "pad_token": pad,
         "normalization": normalization,
+        "algorithm": algorithm,
+        "criterion": criterion,
         "unit": unit,
         "end_of_word": end_of_word,
         "tie_rule": tie_rule,
@@ -213,6 +236,8 @@ def train(
     for name, value in training.PRESETS[preset].items() if preset else ():
         if not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
             arguments[name] = value
+    if algorithm == "wordpiece" and not is_given("pattern") and regex is None and not preset:
+        arguments["pattern"] = "bert-cased"
     if arguments["vocab_size"] is None:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
     started = time.perf_counter()
@@ -246,8 +271,8 @@ def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
     """What `--pattern` and `--regex` mean."""
     if regex is not None and pattern != "o200k":
         raise common.UsageError("give --pattern or --regex, not both")
-    if pattern not in PATTERNS:
-        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
+    if pattern not in (*PATTERNS, *CLEANINGS):
+        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join([*PATTERNS, *CLEANINGS])}")
     return pattern if regex is None else SplitRegex(regex)
 
 
