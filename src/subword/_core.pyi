@@ -373,5 +373,13 @@ class Pieces:
         Ill-formed pieces are left out.
         """
 
+    def characters_of_words(self, prefix: str) -> list[bytes]:
+        """The characters of the pieces, sorted, all but the first of each piece with the prefix in front."""
+
+    def learn_word_piece(
+        self, merges: int, prefix: str, by_likelihood: bool, tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """The same over `characters_of_words(prefix)`: by the counts of pairs, or by these for those of their parts."""
+
 def memory_to_learn(pieces: int, bytes: int) -> int:
     """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as own_field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -85,6 +85,7 @@ def train_unigram(
     unk_surface: str = " \u2047 ",
     hard_vocab_limit: bool = True,
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tokenizer:
@@ -96,7 +97,7 @@ def train_unigram(
     characters; without `split_by_whitespace` each text is one word.
 
     Args:
-        texts, files, field, threads, progress: as for `train`.
+        texts, files, field, errors, threads, progress: as for `train`.
         vocab_size: how many entries there are in the end, with symbols, bytes and the unknown piece.
         character_coverage: the most frequent characters get entries until they make up this share of the text.
         byte_fallback: 256 entries for bytes, which characters become that have no entry.
@@ -154,6 +155,7 @@ def train_unigram(
         texts,
         files,
         string("field", field),
+        errors,
         defined,
         thread_count(threads),
         progress,
@@ -253,12 +255,13 @@ def _words(
     texts: Any,
     files: Any,
     field: str,
+    errors: str,
     defined: list[str],
     threads: int,
     progress: Progress | None,
 ) -> tuple[bytes, np.ndarray[Any, np.dtype[np.int64]], np.ndarray[Any, np.dtype[np.int64]]]:
     """The different words without user-defined symbols: their bytes, where each starts, and how often it occurs."""
-    items = source_of(texts, files, field, splitting)
+    items = source_of(texts, files, field, errors, splitting, None)
     table = count_texts(items, splitting, "", None, None, threads, progress, hashed=False)
     parts: list[bytes] = []
     lengths: list[Any] = [np.zeros(1, dtype=np.int64)]

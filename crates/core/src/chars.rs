@@ -84,7 +84,7 @@ impl CharRule {
     }
 
     /// Whether this ASCII character stays, as itself or as a space.
-    pub fn keeps_ascii(byte: u8) -> bool {
+    fn keeps_ascii(byte: u8) -> bool {
         matches!(byte, 0x20..=0x7e | b'\t' | b'\n' | b'\r')
     }
 

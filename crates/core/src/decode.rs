@@ -186,7 +186,8 @@ impl Engine {
     /// What an entry or an extra token decodes to, and what the end-of-word marker behind it does.
     fn decoded(&self, id: u32, place: Place) -> Result<(Cow<'_, [u8]>, &[u8])> {
         if let Some(token) = self.model.vocab().token_of_id(id) {
-            if let (Model::Scored(scored), Decoding::SentencePiece { unk, .. }) = (&*self.model, &self.decoder.decoding) {
+            if let (Model::Scored(scored), Decoding::SentencePiece { unk, .. }) = (&*self.model, &self.decoder.decoding)
+            {
                 match scored.byte(token) {
                     Some(byte) => return Ok((vec![byte].into(), &[])),
                     None if token == scored.unk() => return Ok((unk.into(), &[])),

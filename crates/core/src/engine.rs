@@ -28,6 +28,8 @@ pub struct Engine {
     n_vocab: usize,
     /// What threads have learned about pieces; each takes one for the time of a call.
     caches: Mutex<Vec<Cache>>,
+    /// The same of words as they stand in the text.
+    word_caches: Mutex<Vec<Cache>>,
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -75,6 +77,7 @@ impl Engine {
             template,
             n_vocab,
             caches: Mutex::default(),
+            word_caches: Mutex::default(),
         };
         for &id in engine.template.0.iter().chain(&engine.template.1) {
             engine.token_bytes(id).map_err(|error| Error::format(format!("the template: {error}")))?;
@@ -88,7 +91,14 @@ impl Engine {
     }
 
     pub fn plan(&self) -> Vec<(String, String, String)> {
-        [self.pipeline.plan(), self.model.plan()].concat()
+        let mut rows = self.pipeline.plan();
+        if self.pipeline.has_words_alone() {
+            let why =
+                "no stage looks across white space or punctuation; not where tokens are taken from normalized text";
+            rows.push(("word met before".into(), "looked up as it stands in the text".into(), why.into()));
+        }
+        rows.extend(self.model.plan());
+        rows
     }
 
     /// The ids that the last merge of each entry joins, in the order of the vocabulary; None where there is none.
@@ -152,7 +162,10 @@ impl Engine {
         stop: Stop<'_>,
         out: &mut impl Output,
     ) -> Result<()> {
-        let mut cache = self.cache();
+        if self.pipeline.takes_words_alone(policy) {
+            return self.encode_words(text, policy, stop, out);
+        }
+        let mut cache = self.cache(&self.caches);
         let mut ids = Vec::new();
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
@@ -187,7 +200,21 @@ impl Engine {
             }
             Ok(())
         })?;
-        self.keep(cache);
+        self.keep(&self.caches, cache);
+        Ok(())
+    }
+
+    /// The same where what a word becomes does not depend on what is beside it: words are known as they stand in the text.
+    fn encode_words(&self, text: &[u8], policy: &Policy, stop: Stop<'_>, out: &mut impl Output) -> Result<()> {
+        let (mut cache, encoder) = (self.cache(&self.word_caches), Words { engine: self });
+        self.pipeline.run_words(text, policy, stop, |unit| {
+            match unit {
+                Unit::Pieces { segment, bounds } => cache.encode(&segment.bytes, bounds, out, &encoder),
+                Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
+            }
+            Ok(())
+        })?;
+        self.keep(&self.word_caches, cache);
         Ok(())
     }
 
@@ -206,24 +233,12 @@ impl Engine {
     }
 
     /// A cache that no other thread uses.
-    fn cache(&self) -> Cache {
-        self.free_caches().and_then(|mut caches| caches.pop()).unwrap_or_default()
+    fn cache(&self, caches: &Mutex<Vec<Cache>>) -> Cache {
+        free_caches(caches).and_then(|mut caches| caches.pop()).unwrap_or_default()
     }
 
-    /// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
-    /// what was learned. After a fork the lock may be held by a thread that is no more.
-    fn free_caches(&self) -> Option<MutexGuard<'_, Vec<Cache>>> {
-        let free = || self.caches.try_lock().ok();
-        free().or_else(|| {
-            (0..1000).find_map(|_| {
-                std::hint::spin_loop();
-                free()
-            })
-        })
-    }
-
-    fn keep(&self, cache: Cache) {
-        if let Some(mut caches) = self.free_caches() {
+    fn keep(&self, caches: &Mutex<Vec<Cache>>, cache: Cache) {
+        if let Some(mut caches) = free_caches(caches) {
             if caches.iter().map(Cache::size).sum::<usize>() + cache.size() <= KEPT {
                 caches.push(cache);
             }
@@ -356,6 +371,41 @@ impl Encoder for Engine {
         let from = out.len();
         self.model.encode_all(pieces, out, places);
         self.to_ids(&mut out[from..]);
+    }
+}
+
+/// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
+/// what was learned. After a fork the lock may be held by a thread that is no more.
+fn free_caches(caches: &Mutex<Vec<Cache>>) -> Option<MutexGuard<'_, Vec<Cache>>> {
+    let free = || caches.try_lock().ok();
+    free().or_else(|| {
+        (0..1000).find_map(|_| {
+            std::hint::spin_loop();
+            free()
+        })
+    })
+}
+
+/// Encodes words as they stand in the text.
+struct Words<'e> {
+    engine: &'e Engine,
+}
+
+impl Encoder for Words<'_> {
+    fn prepare(&self, _: &[u8]) {}
+
+    fn encode(&self, word: &[u8], out: &mut Vec<u32>) {
+        let (from, engine) = (out.len(), self.engine);
+        engine.pipeline.rewrite_word(word, |piece| engine.model.encode(piece, out));
+        engine.to_ids(&mut out[from..]);
+    }
+
+    fn encode_all(&self, words: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+        for (word, place) in words.iter().zip(places) {
+            let from = out.len();
+            self.encode(word, out);
+            *place = (from, out.len());
+        }
     }
 }
 

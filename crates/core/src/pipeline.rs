@@ -25,14 +25,23 @@ pub struct Pipeline {
     forms: Vec<Form>,
     /// Characters are changed one by one, as `Lowercase` does, which also looks at what is beside some.
     maps: bool,
-    lowercases: bool,
+    /// One of them looks at what is beside a character.
+    looks_around: bool,
     /// Some are dropped, or get others beside them.
     drops_chars: bool,
+    /// Nothing but the matching of tokens looks across white space or ASCII punctuation, or a Chinese character if so said:
+    /// so what stands between gives the same tokens wherever it stands.
+    words_alone: Option<Alone>,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     /// Nothing but tokens changes or cuts a text before it is split.
     only_matches: bool,
     pub extras: Extras,
+}
+
+#[derive(Clone, Copy)]
+struct Alone {
+    chinese: bool,
 }
 
 /// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
@@ -43,7 +52,9 @@ enum Splitter {
 }
 
 enum Stage {
-    Match { normalized: bool },
+    Match {
+        normalized: bool,
+    },
     Rewrite(Rewrite),
     PrefixSpace,
     /// SentencePiece's: it looks at the whole text, so nothing is known of parts of it.
@@ -246,14 +257,37 @@ impl Pipeline {
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
         let drops_chars = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(_)));
         let maps = lowercases || drops_chars;
+        let looks_around =
+            rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(it) if it.looks_around()));
         let forms = rewrites.iter().filter_map(|rewrite| match rewrite {
             Rewrite::Normalize(form) => Some(*form),
             Rewrite::Lowercase(_) | Rewrite::Chars(_) => None,
         });
         let forms = forms.collect();
         let scanners = if maps { None } else { splits.iter().map(scanner).collect() };
+        let is_alone = |rewrite: &Rewrite| match rewrite {
+            Rewrite::Normalize(form) => form.decomposes(),
+            Rewrite::Lowercase(lowercase) => !lowercase.looks_around(),
+            Rewrite::Chars(_) => true,
+        };
+        let has_space = stages.iter().any(|stage| matches!(stage, Stage::PrefixSpace));
+        let is_cut = matches!(splits[..], [Splitter::Punctuation(_)]) && !has_space;
+        let chinese = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(CharRule::PadChinese)));
+        let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then_some(Alone { chinese });
         let extras = Extras::new(extras, rewrites)?;
-        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, maps, lowercases, drops_chars })
+        Ok(Self {
+            stages,
+            splits,
+            scanners,
+            is_orderly,
+            only_matches,
+            extras,
+            forms,
+            maps,
+            looks_around,
+            drops_chars,
+            words_alone,
+        })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -306,16 +340,65 @@ impl Pipeline {
         policy: &Policy,
         continues: bool,
         stop: Stop<'_>,
+        visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.only_matches && !policy.takes_any() {
+            return self.hand_on([Item::Text(Segment::plain(text, 0))], None, stop, visit);
+        }
+        self.hand_on(self.items(text, policy, continues), None, stop, visit)
+    }
+
+    /// Whether `run_words` does where no tokens are taken from normalized text.
+    pub fn has_words_alone(&self) -> bool {
+        self.words_alone.is_some()
+    }
+
+    /// Whether `run_words` does for this policy.
+    pub fn takes_words_alone(&self, policy: &Policy) -> bool {
+        self.words_alone.is_some() && !policy.takes_normalized()
+    }
+
+    /// Gives `visit` words and punctuation marks as they stand in the text, and the extra tokens between them. What
+    /// `rewrite_word` makes of these, one after the other, are the pieces of the text.
+    pub fn run_words(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        stop: Stop<'_>,
+        visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        let (segment, mut items) = (Segment::plain(text, 0), Vec::new());
+        match self.stages.iter().any(|stage| matches!(stage, Stage::Match { normalized: false })) {
+            true => self.cut_extras(segment, policy, false, &mut items),
+            false => items.push(Item::Text(segment)),
+        }
+        self.hand_on(items, self.words_alone, stop, visit)
+    }
+
+    /// Gives `visit` the pieces that a word of `run_words` becomes.
+    pub fn rewrite_word(&self, word: &[u8], mut visit: impl FnMut(&[u8])) {
+        let bytes = self.rewritten(word, true);
+        if let [Splitter::Punctuation(punctuation)] = &self.splits[..] {
+            punctuation.each(&bytes, |start, end| visit(&bytes[start..end]));
+        }
+    }
+
+    /// Gives `visit` the pieces of items, or their words as they stand there, and the extra tokens.
+    fn hand_on<'t>(
+        &self,
+        items: impl IntoIterator<Item = Item<'t>>,
+        words_alone: Option<Alone>,
+        stop: Stop<'_>,
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         let mut worked = 0;
-        let mut each = |item: Item<'_>| {
+        let each = |item: Item<'_>| {
             let segment = match item {
                 Item::Extra { index, span } => return visit(Unit::Extra { index, span }),
                 Item::Text(segment) => segment,
             };
             let (mut bounds, mut len, mut done) = ([(0, 0); BATCH], 0, 0);
-            self.split(&segment, |start, end| {
+            let piece = |start, end| {
                 bounds[len] = (start, end);
                 len += 1;
                 if len < BATCH {
@@ -331,14 +414,15 @@ impl Pipeline {
                     }
                 }
                 visit(Unit::Pieces { segment: &segment, bounds: &bounds })
-            })?;
+            };
+            match words_alone {
+                Some(alone) => words(&segment.bytes, alone, piece)?,
+                None => self.split(&segment, piece)?,
+            }
             worked += segment.bytes.len() - done;
             visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })
         };
-        if self.only_matches && !policy.takes_any() {
-            return each(Item::Text(Segment::plain(text, 0)));
-        }
-        self.items(text, policy, continues).into_iter().try_for_each(each)
+        items.into_iter().try_for_each(each)
     }
 
     fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {
@@ -356,7 +440,9 @@ impl Pipeline {
                     items = out;
                 }
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
-                Stage::SentencePiece(normalizer) => items = map_texts(items, |segment| normalizer.apply_segment(segment)),
+                Stage::SentencePiece(normalizer) => {
+                    items = map_texts(items, |segment| normalizer.apply_segment(segment))
+                }
                 Stage::Hf(rule) => {
                     items = map_texts(items, |segment| {
                         let starts = segment.span(0, 0).0 == 0 && !continues;
@@ -414,6 +500,7 @@ impl Pipeline {
             self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
         };
         let is_boundary = match self.forms[..] {
+            _ if self.drops_chars => self.holds_when_changed(text, at, splits),
             [] => self.holds_when_mapped(text, at, splits),
             _ if is_ascii_around(text, at) => self.holds_when_mapped(text, at, splits),
             [form] if !self.maps => form.holds_between(text, at, splits),
@@ -437,22 +524,35 @@ impl Pipeline {
         }
         let (before, after) = (&text[class_before(text, at).1..at], &text[at..at + char_len(text, at)]);
         // A sigma becomes one of two letters, which a pattern may tell apart.
-        if self.lowercases && (!Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes())) {
+        if !Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes()) {
             return false;
         }
-        // One that is dropped leaves its place to another.
-        if self.drops_chars && ![before, after].iter().all(|c| c.len() == 1 && CharRule::keeps_ascii(c[0])) {
+        let before = self.rewritten(before, false);
+        holds(&[&*before, &*self.rewritten(after, false)].concat(), before.len())
+    }
+
+    /// The same where characters are dropped: both must stay, as one that does not leaves its place to another, and both
+    /// must be taken apart for themselves.
+    fn holds_when_changed(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        let (start, end) = (class_before(text, at).1, at + char_len(text, at));
+        let is_apart = |form: &Form| form.is_boundary(text, start) && form.is_boundary(text, at);
+        let is_known = |form: &Form| is_ascii_around(text, at) || (form.decomposes() && is_apart(form));
+        let is_sigma = || [&text[start..at], &text[at..end]].contains(&"Σ".as_bytes());
+        if (self.looks_around && (!Lowercase::is_cut(text, at) || is_sigma())) || !self.forms.iter().all(is_known) {
             return false;
         }
-        let mapped = |text| {
-            let rewrites = self.stages.iter().filter_map(|stage| match stage {
-                Stage::Rewrite(rewrite @ (Rewrite::Lowercase(_) | Rewrite::Chars(_))) => Some(rewrite),
-                _ => None,
-            });
-            rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
-        };
-        let before = mapped(before);
-        holds(&[&*before, &*mapped(after)].concat(), before.len())
+        let (before, after) = (self.rewritten(&text[start..at], true), self.rewritten(&text[at..end], true));
+        !before.is_empty() && !after.is_empty() && holds(&[&*before, &*after].concat(), before.len())
+    }
+
+    /// What the stages make of a few characters: all that rewrite, or those that do it character by character.
+    fn rewritten<'t>(&self, text: &'t [u8], normalizes: bool) -> Cow<'t, [u8]> {
+        let rewrites = self.stages.iter().filter_map(|stage| match stage {
+            Stage::Rewrite(Rewrite::Normalize(_)) if !normalizes => None,
+            Stage::Rewrite(rewrite) => Some(rewrite),
+            _ => None,
+        });
+        rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
@@ -605,6 +705,36 @@ impl Normalized<'_> {
         let Some((_, starts)) = &self.clusters else { return at };
         starts[starts.partition_point(|&(_, start)| start <= at) - 1].0
     }
+}
+
+/// Gives `visit` what stands between white space and ASCII punctuation, and each such mark; with `alone.chinese`, each
+/// character of the blocks U+5000 to U+9FFF as well.
+#[inline]
+fn words(text: &[u8], alone: Alone, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    let (mut start, mut at) = (0, 0);
+    while at < text.len() {
+        let (is_space, len) = match text[at] {
+            b' ' | b'\t' | b'\n' | b'\r' => (true, 1),
+            byte if byte.is_ascii_punctuation() => (false, 1),
+            0xe5..=0xe9 if alone.chinese && char_len(text, at) == 3 => (false, 3),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        if start < at {
+            visit(start, at)?;
+        }
+        if !is_space {
+            visit(at, at + len)?;
+        }
+        at += len;
+        start = at;
+    }
+    if start < at {
+        visit(start, at)?;
+    }
+    Ok(())
 }
 
 fn is_ascii_around(text: &[u8], at: usize) -> bool {

@@ -83,13 +83,15 @@ impl Scored {
             },
         };
         if let Algorithm::Unigram(model) = &made.algorithm {
-            let most = (0..model.vocab.len() as Token).next_back().map_or(0, |token| model.vocab.id(token) as usize + 1);
+            let most =
+                (0..model.vocab.len() as Token).next_back().map_or(0, |token| model.vocab.id(token) as usize + 1);
             if most <= 2 * model.vocab.len() + 1024 {
                 let is_byte = |token| made.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
                 let mut scores = vec![0.0; most];
                 for token in 0..model.vocab.len() as Token {
                     let is_unknown = token == unk || is_byte(token);
-                    scores[model.vocab.id(token) as usize] = model.score(if is_unknown { UNKNOWN } else { token }) as f32;
+                    scores[model.vocab.id(token) as usize] =
+                        model.score(if is_unknown { UNKNOWN } else { token }) as f32;
                 }
                 made.score_of_id = scores;
             }
@@ -128,7 +130,9 @@ impl Scored {
             match &self.bytes {
                 _ if !is_sure => {}
                 _ if token != UNKNOWN => out.push(self.vocab().id(token)),
-                Some(bytes) => out.extend(part[start..end].iter().map(|&byte| self.vocab().id(bytes[usize::from(byte)]))),
+                Some(bytes) => {
+                    out.extend(part[start..end].iter().map(|&byte| self.vocab().id(bytes[usize::from(byte)])))
+                }
                 None => out.push(self.vocab().id(self.unk)),
             }
             start = end;
@@ -171,7 +175,11 @@ impl Scored {
     /// Whether a token stands for one byte.
     pub fn byte(&self, token: Token) -> Option<u8> {
         let is_one = self.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
-        if is_one { byte_of(self.vocab().piece(token)) } else { None }
+        if is_one {
+            byte_of(self.vocab().piece(token))
+        } else {
+            None
+        }
     }
 
     /// Refuses text that is too long.
@@ -228,9 +236,10 @@ impl Scored {
         let row = |step: &str, how: &str, why: &str| (step.to_owned(), how.to_owned(), why.to_owned());
         let (how, why) = match &self.algorithm {
             Algorithm::Unigram(model) => ("the best segmentation, in one pass (Viterbi)", model.precision_name()),
-            Algorithm::Merges(_) => {
-                ("merged by score, cut first where no entry has the two characters", "nothing merges across such a place")
-            }
+            Algorithm::Merges(_) => (
+                "merged by score, cut first where no entry has the two characters",
+                "nothing merges across such a place",
+            ),
         };
         let unknown = match self.bytes {
             Some(_) => row("unknown characters", "become their bytes", "the model has an entry for each byte"),

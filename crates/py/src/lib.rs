@@ -179,7 +179,8 @@ impl Model {
     ) -> PyResult<Self> {
         let merges: Vec<(u32, u32)> = merges.as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
-        let (scores, kinds, precision) = (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);
+        let (scores, kinds, precision) =
+            (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);
         interruptible(py, |_| {
             let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
             Scored::new(algorithm, vocab, scores, &kinds, precision, unk, &merges)

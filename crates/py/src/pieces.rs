@@ -147,7 +147,12 @@ impl Segmentations {
         let scored = scored(&self.model).checked()?;
         let id = |token| scored.vocab().id(if token == UNKNOWN { scored.unk() } else { token });
         let (shares, _) = self.lattice.marginals(alpha);
-        Ok(self.lattice.spans().zip(shares).map(|((start, end, token), share)| (start, end, id(token), share)).collect())
+        Ok(self
+            .lattice
+            .spans()
+            .zip(shares)
+            .map(|((start, end, token), share)| (start, end, id(token), share))
+            .collect())
     }
 }
 
@@ -202,8 +207,11 @@ pub fn learn_unigram<'py>(
     threads: usize,
 ) -> PyResult<(Vec<(Bound<'py, PyBytes>, f64)>, Vec<(usize, f64)>, usize)> {
     let (offsets, counts) = (offsets.as_slice()?, counts.as_slice()?);
-    if offsets.len() != counts.len() + 1 || offsets.first() != Some(&0) || offsets.last() != Some(&(data.len() as i64))
-        || offsets.windows(2).any(|pair| pair[0] > pair[1]) || counts.iter().any(|&count| count < 0)
+    if offsets.len() != counts.len() + 1
+        || offsets.first() != Some(&0)
+        || offsets.last() != Some(&(data.len() as i64))
+        || offsets.windows(2).any(|pair| pair[0] > pair[1])
+        || counts.iter().any(|&count| count < 0)
     {
         return Err(core::Error::value("the offsets of the words do not fit them, or a count is negative")).checked();
     }

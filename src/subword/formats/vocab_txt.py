@@ -14,34 +14,15 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from ..bert import CLEANINGS, CLS, PAD, SEP, SPECIALS, SPLIT, UNK, Cleaning
 from ..errors import SubwordValueError, warn
-from ..spec import (
-    CleanText,
-    DecodeWordPiece,
-    ExtraToken,
-    Lowercase,
-    MatchTokens,
-    Normalize,
-    PadChinese,
-    Spec,
-    SplitPunctuation,
-    SplitRegex,
-    Stage,
-    StripAccents,
-    Template,
-    Vocab,
-    WordPiece,
-)
+from ..spec import DecodeWordPiece, ExtraToken, MatchTokens, Spec, SplitRegex, Template, Vocab, WordPiece
 from .bare import Input, LeftOutError, checked_special_tokens, refuse
 from .json_node import Node, parse, shown
 
 KIND = "vocab.txt"
 CONFIG = "tokenizer_config.json"
-
-UNK, CLS, SEP, PAD = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
-SPECIALS = (PAD, UNK, CLS, SEP, "[MASK]")
 
 PARTS = {
     "pieces": "the lines; those that continue a word start with ##",
@@ -56,27 +37,6 @@ PARTS = {
 }
 LIMITS = "anything but a WordPiece behind BERT's basic tokenization, with ids without holes; added tokens"
 
-
-class Cleaning(NamedTuple):
-    """What is done to text before it is cut."""
-
-    lowercase: bool
-    strip_accents: bool
-    pad_chinese: bool = True
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        stages: list[Stage] = [CleanText()]
-        if self.pad_chinese:
-            stages.append(PadChinese())
-        if self.strip_accents:
-            stages += [Normalize("NFD"), StripAccents()]
-        if self.lowercase:
-            stages.append(Lowercase(final_sigma=False))
-        return tuple(stages)
-
-
-CLEANINGS = {"bert-uncased": Cleaning(True, True), "bert-cased": Cleaning(False, False)}
 
 KNOWN = {
     "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3": "bert-uncased",  # uncased_L-12, of 2018
@@ -182,7 +142,7 @@ def _spec(ids: Mapping[str, int], special: Mapping[str, int], cleaning: Cleaning
         roles["pad"] = special[PAD]
     model = Vocab.of((token.encode(), id) for token, id in ids.items() if token == UNK or token not in special)
     return Spec(
-        stages=(*([MatchTokens()] if extra else []), *cleaning.stages, SplitPunctuation()),
+        stages=(*([MatchTokens()] if extra else []), *cleaning.stages, SPLIT),
         model=WordPiece(model, ids[UNK]),
         extra=extra,
         template=template,
@@ -196,7 +156,7 @@ def _spec(ids: Mapping[str, int], special: Mapping[str, int], cleaning: Cleaning
 
 def said(spec: Spec) -> str | None:
     """What `load` must be told as `pattern`, if that says all."""
-    stages = tuple(stage for stage in spec.stages if stage not in (MatchTokens(), SplitPunctuation()))
+    stages = tuple(stage for stage in spec.stages if stage not in (MatchTokens(), SPLIT))
     return next((name for name, cleaning in CLEANINGS.items() if cleaning.stages == stages), None)
 
 

@@ -3,13 +3,13 @@
 //!
 //! A text is cut first, where no merge can reach across: between two characters that no entry has side by side.
 
+use super::neighbours::{characters, code, Neighbours};
 use crate::bpe::merge::{short, Queue};
 use crate::bpe::rules::{merges, Rule, Rules};
 use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 use crate::unigram::trie::{Trie, NONE};
-use super::neighbours::{characters, code, Neighbours};
 use crate::unigram::{char_len, Kind};
 use crate::vocab::{show, Token, Vocab};
 
@@ -39,7 +39,9 @@ impl ScoreBpe {
         }
         if let Some(token) = tokens().find(|&token| pairs.is_empty() && kinds[token as usize] == Kind::Unused) {
             let entry = show(vocab.piece(token));
-            return Err(Error::format(format!("{entry} is an unused piece; a model of merges with such pieces is not supported")));
+            return Err(Error::format(format!(
+                "{entry} is an unused piece; a model of merges with such pieces is not supported"
+            )));
         }
         if let Some(token) = tokens().find(|&token| scores[token as usize].is_nan()) {
             return Err(Error::format(format!("the score of {} is not a number", show(vocab.piece(token)))));
@@ -49,9 +51,7 @@ impl ScoreBpe {
         ordered.dedup();
         let rank = |token: Token| ordered.partition_point(|&score| score > scores[token as usize]) as u32;
         // What text can spell.
-        let is_matched = |token: Token| {
-            matches!(kinds.get(token as usize), Some(Kind::Normal | Kind::UserDefined))
-        };
+        let is_matched = |token: Token| matches!(kinds.get(token as usize), Some(Kind::Normal | Kind::UserDefined));
         let find = |piece: &[u8]| vocab.find(piece).filter(|&token| is_matched(token));
         // Characters are symbols, whether they are entries or not.
         let mut by_code: IntMap<u64, Token> = IntMap::default();
@@ -75,7 +75,11 @@ impl ScoreBpe {
         beside.dedup();
         let symbol = |piece: &[u8]| {
             let is_character = char_len(piece, 0) == piece.len();
-            if is_character { by_code.get(&code(piece).into()).copied() } else { find(piece) }
+            if is_character {
+                by_code.get(&code(piece).into()).copied()
+            } else {
+                find(piece)
+            }
         };
         let is_user_defined = |token: Token| kinds.get(token as usize) == Some(&Kind::UserDefined);
         let mut rules: Vec<((Token, Token), Rule)> = Vec::new();

@@ -27,7 +27,8 @@ impl Charsmap {
         if data.is_empty() {
             return Ok(None);
         }
-        let broken = |why: &str| Error::format(format!("the normalization rules (precompiled_charsmap) are damaged: {why}"));
+        let broken =
+            |why: &str| Error::format(format!("the normalization rules (precompiled_charsmap) are damaged: {why}"));
         let Some((size, rest)) = data.split_first_chunk::<4>() else {
             return Err(broken("they have fewer than four bytes"));
         };

@@ -13,9 +13,21 @@ pub enum Rule {
     Precompiled(Charsmap),
     /// Drops all marks, by the tables of the normalization forms.
     StripMarks,
-    Replace { old: Vec<u8>, new: Vec<u8>, runs: bool },
-    Strip { left: bool, right: bool },
-    Metaspace { replacement: Vec<u8>, prepend: Prepend, words: bool, spaces: bool },
+    Replace {
+        old: Vec<u8>,
+        new: Vec<u8>,
+        runs: bool,
+    },
+    Strip {
+        left: bool,
+        right: bool,
+    },
+    Metaspace {
+        replacement: Vec<u8>,
+        prepend: Prepend,
+        words: bool,
+        spaces: bool,
+    },
 }
 
 /// Where a replacement is put in front of a text.
@@ -115,7 +127,8 @@ impl Rule {
 
     /// `starts`: the segment is the start of the whole text.
     pub fn apply_segment<'t>(&self, segment: Segment<'t>, starts: bool) -> Segment<'t> {
-        let mut made = Made { segment: &segment, bytes: Vec::with_capacity(segment.bytes.len() + 8), spans: Vec::new() };
+        let mut made =
+            Made { segment: &segment, bytes: Vec::with_capacity(segment.bytes.len() + 8), spans: Vec::new() };
         match self {
             Self::Precompiled(_) | Self::StripMarks => {
                 self.each_part(&segment.bytes, |from, to, new| match &segment.bytes[from..to] == new {

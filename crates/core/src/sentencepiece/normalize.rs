@@ -43,7 +43,9 @@ impl Normalizer {
         let starts_rule = |byte: u8| {
             let has = |text: &[u8]| charsmap.as_ref().is_some_and(|rules| rules.longest(text).is_some());
             let is_protected = keys.iter().any(|(key, _)| key.first() == Some(&byte));
-            is_protected || (0..128).any(|next| has(&[byte, next])) || charsmap.as_ref().is_some_and(|r| r.goes_on(byte))
+            is_protected
+                || (0..128).any(|next| has(&[byte, next]))
+                || charsmap.as_ref().is_some_and(|r| r.goes_on(byte))
         };
         let stays = (0..128u8).map(|byte| byte != b' ' && !starts_rule(byte)).collect();
         Ok(Self {

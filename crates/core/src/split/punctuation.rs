@@ -39,6 +39,15 @@ impl Punctuation {
     }
 
     /// Gives `visit` the start and the end of each piece of `text`.
+    pub fn each(&self, text: &[u8], mut visit: impl FnMut(usize, usize)) {
+        let visited = self.split(text, |start, end| {
+            visit(start, end);
+            Ok(())
+        });
+        debug_assert!(visited.is_ok());
+    }
+
+    /// The same for what may fail.
     #[inline]
     pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
         let (mut start, mut at) = (0, 0);

@@ -85,8 +85,7 @@ impl Lattice {
     pub fn forward(&self, alpha: f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.bytes.len()];
         for place in 1..sums.len() {
-            sums[place] =
-                log_sum(self.ending(place).iter().map(|node| sums[node.start as usize] + alpha * node.score));
+            sums[place] = log_sum(self.ending(place).iter().map(|node| sums[node.start as usize] + alpha * node.score));
         }
         sums
     }

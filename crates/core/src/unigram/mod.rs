@@ -168,7 +168,11 @@ impl Unigram {
     }
 
     pub fn score(&self, token: Token) -> f64 {
-        if token == UNKNOWN { self.unk_score } else { self.scores[token as usize] }
+        if token == UNKNOWN {
+            self.unk_score
+        } else {
+            self.scores[token as usize]
+        }
     }
 
     /// Appends the tokens of the best segmentation of a part, and tells whether it stays the best however sums of at most

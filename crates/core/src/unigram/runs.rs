@@ -73,7 +73,8 @@ impl Classes {
             if rules.allow_whitespace_only_pieces && left == right {
                 return true;
             }
-            return !rules.split_by_whitespace || (if rules.treat_whitespace_as_suffix { right } else { left }) == SPACE;
+            return !rules.split_by_whitespace
+                || (if rules.treat_whitespace_as_suffix { right } else { left }) == SPACE;
         }
         if rules.split_digits && (is_digit(left) || is_digit(right)) {
             return false;

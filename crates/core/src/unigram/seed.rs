@@ -42,9 +42,8 @@ pub fn seeds(
     let text = &runs.text;
     // Suffixes by their first two bytes; a run of one byte has none that counts.
     let mut starts = vec![0usize; (1 << 16) + 1];
-    let pair = |at: usize, end: usize| {
-        usize::from(text[at]) << 8 | usize::from(if at + 1 < end { text[at + 1] } else { 0 })
-    };
+    let pair =
+        |at: usize, end: usize| usize::from(text[at]) << 8 | usize::from(if at + 1 < end { text[at + 1] } else { 0 });
     let each = |visit: &mut dyn FnMut(usize, usize, u32)| {
         for run in 0..runs.len() {
             let (start, end) = (runs.offsets[run] as usize, runs.offsets[run + 1] as usize);
@@ -124,7 +123,8 @@ impl Sorter {
         while let Some((range, depth)) = open.pop() {
             let part = &mut self.suffixes[range.clone()];
             for suffix in &mut *part {
-                suffix.key = key(&runs.text, suffix.at as usize + depth, runs.offsets[suffix.run as usize + 1] as usize);
+                suffix.key =
+                    key(&runs.text, suffix.at as usize + depth, runs.offsets[suffix.run as usize + 1] as usize);
             }
             part.sort_unstable_by_key(|suffix| (suffix.key, suffix.at));
             if depth > most {

@@ -287,7 +287,11 @@ impl<'t> Trainer<'t> {
     /// Scores by which edges are followed: a character that is no entry any more is unknown.
     fn edge_scores(&self) -> Vec<f64> {
         let unknown = self.worst() - UNK_PENALTY;
-        self.scores.iter().zip(&self.is_alive).map(|(&score, &is_alive)| if is_alive { score } else { unknown }).collect()
+        self.scores
+            .iter()
+            .zip(&self.is_alive)
+            .map(|(&score, &is_alive)| if is_alive { score } else { unknown })
+            .collect()
     }
 
     /// How often each entry is expected to occur, and the mean log likelihood of a word.

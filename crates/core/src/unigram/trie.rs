@@ -228,7 +228,9 @@ mod tests {
                     [&*keys[random(keys.len() as u64) as usize], &[random(256) as u8]].concat()
                 };
                 let slow: Vec<_> = (1..=text.len())
-                    .filter_map(|len| keys.binary_search_by(|key| (**key).cmp(&text[..len])).ok().map(|i| (len, i as u32)))
+                    .filter_map(|len| {
+                        keys.binary_search_by(|key| (**key).cmp(&text[..len])).ok().map(|i| (len, i as u32))
+                    })
                     .collect();
                 assert_eq!(find(&trie, &text), slow);
             }

@@ -7,6 +7,8 @@
 //! cannot go on is known beforehand, so the tokens that it is cut into, and where the walk goes on, are noted at each node.
 
 mod automaton;
+pub mod learn;
+pub mod words;
 
 use automaton::Automaton;
 
