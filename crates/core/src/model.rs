@@ -14,6 +14,7 @@ use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
 use crate::wordpiece::WordPiece;
 
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer, and it stands behind an Arc
 pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),

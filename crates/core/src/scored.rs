@@ -6,6 +6,7 @@ use crate::sentencepiece::bpe::ScoreBpe;
 use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer
 pub enum Algorithm {
     Unigram(Unigram),
     Merges(ScoreBpe),

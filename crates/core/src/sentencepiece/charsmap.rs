@@ -33,7 +33,7 @@ impl Charsmap {
             return Err(broken("they have fewer than four bytes"));
         };
         let size = u32::from_le_bytes(*size) as usize;
-        if size >= rest.len() || size == 0 || size % 4 != 0 {
+        if size >= rest.len() || size == 0 || !size.is_multiple_of(4) {
             return Err(broken(&format!("a table of {size} bytes in {} bytes", data.len())));
         }
         let (table, replacements) = rest.split_at(size);

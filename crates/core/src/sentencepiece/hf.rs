@@ -140,7 +140,8 @@ impl Rule {
             Self::Strip { left, right } => strip(*left, *right, &mut made),
             Self::Metaspace { words: true, replacement, .. } => words(replacement, &mut made),
             Self::Metaspace { replacement, prepend, spaces, .. } => {
-                let missing = !segment.bytes.starts_with(replacement) && !(*spaces && segment.bytes.starts_with(b" "));
+                let has_one = segment.bytes.starts_with(replacement) || (*spaces && segment.bytes.starts_with(b" "));
+                let missing = !has_one;
                 let adds = match prepend {
                     Prepend::Missing => missing,
                     Prepend::First => missing && starts,

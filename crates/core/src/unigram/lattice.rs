@@ -109,8 +109,8 @@ impl Lattice {
         let (before, after) = (self.forward(alpha), self.backward(alpha));
         let total = before[self.len()];
         let mut shares = Vec::with_capacity(self.nodes.len());
-        for place in 1..self.bytes.len() {
-            let share = |node: &Node| (before[node.start as usize] + alpha * node.score + after[place] - total).exp();
+        for (place, &after) in after.iter().enumerate().skip(1) {
+            let share = |node: &Node| (before[node.start as usize] + alpha * node.score + after - total).exp();
             shares.extend(self.ending(place).iter().map(share));
         }
         (shares, total)
