@@ -190,7 +190,7 @@ def test_entries(tok: Tokenizer) -> None:
     counts = {kind: len(vocabulary.select(kind=kind)) for kind in KINDS}
     assert counts == {
         "byte": 256, "merge": len(tok.spec.model.merges), "special": 1, "added": 1,
-        "unreachable": 0, "unmatchable": 0, "character": 0, "unknown": 0,
+        "unreachable": 0, "unmatchable": 0, "character": 0, "unknown": 0, "entry": 0,
     }  # fmt: skip
     ranks = {tuple(pair): rank for rank, pair in enumerate(tok.spec.model.merges.tolist())}
     assert all(entry.rank == ranks[entry.made_of] for entry in entries if entry.made_of)

@@ -18,17 +18,18 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference"},
+    {"errors", "bpe.reference", "unigram.reference", "wordpiece.reference"},
     {"_core", "arguments", "writing"},
-    {"patterns", "bpe", "byte_alphabet", "special"},
+    {"patterns", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"spec", "scripts"},
-    {"engine", "encoding", "corpus"},
+    {"bert", "reference_models", "encoding", "corpus"},
+    {"engine", "sampling"},
     {"remap"},
     {"tokenizer"},
     {"counts", "pruning"},
     {"counts_file"},
-    {"counting", "checkpoint", "sizes", "wanted"},
-    {"training"},
+    {"counting", "checkpoint", "sizes", "wanted", "training_wordpiece"},
+    {"training", "training_unigram"},
     {"extending"},
     {"formats", "audits", "explain", "cluster"},
     {"compat", "embeddings"},

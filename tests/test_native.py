@@ -85,7 +85,7 @@ def test_native_damage_is_named(data: bytes, message: str) -> None:
 def forged(*changes: tuple[str, Any], spec: Spec = WITH_END, **sections: bytes) -> bytes:
     """A file with a good checksum and a bad content."""
     buffers = {**spec.buffers(), **sections}
-    table = [[name, len(buffers[name])] for name in native.SECTIONS]
+    table = [[name, len(buffer)] for name, buffer in buffers.items()]
     header = {"outline": spec.outline(), "roles": dict(spec.roles), "notes": dict(spec.notes), "sections": table}
     line = json.dumps(changed(header, *changes)).encode()
     body = b"".join([b"subword tokenizer 1\n", line, b"\n", *buffers.values()])
@@ -104,7 +104,7 @@ FORGED: dict[str, tuple[bytes, str]] = {
         forged(("sections.3", ["merges", 32]), ("sections", [["pieces", 0]] * 5)),
         r"sections\[1\]: expected",
     ),
-    "section of other name": (forged(("sections.0.0", "p")), r"sections\[0\]: expected \[.pieces., length\]"),
+    "section of other name": (forged(("sections.0.0", "p")), r"sections\[0\]: expected one of the sections pieces, "),
     "endless section": (forged(("sections.0.1", 2**62)), "cut off in its section 'pieces'"),
     "negative section": (forged(("sections.0.1", -8)), r"sections\[0\]\[1\]: expected a whole number"),
     "huge number": (forged(("sections.0.1", 10**300)), r"sections\[0\]\[1\]: expected a whole number"),

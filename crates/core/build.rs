@@ -3,11 +3,18 @@
 //! Two forms of the same facts: `CLASSES`, the ranges of each class by name, for split patterns and the Python
 //! references; and for the scanners a flag byte a character, in a two-stage table (`STAGE1[cp >> 8]` picks a block of
 //! `STAGE2`) and, for the first 65,536, in one piece (`LOW`).
+//! `OLD_CLASSES` and its tables are the same of an older version, from `unicode_categories`.
 //! `CASES` holds each pair of characters that are the same without their case.
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+use unicode_categories::UnicodeCategories;
+
+/// Classes of BERT's basic tokenization, by the tables that HF tokenizers has for it.
+type IsIn = fn(char) -> bool;
+const OLD: &[(&str, u8, IsIn)] =
+    &[("C", 1, |c| c.is_other()), ("Mn", 2, |c| c.is_mark_nonspacing()), ("P", 4, |c| c.is_punctuation())];
 
 /// Classes that have a bit in the table of flags.
 const FLAGS: &[(&str, u8)] = &[
@@ -77,6 +84,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     code.push_str("];\n");
 
+    two_stages(&mut code, "", &flags)?;
+    let mut old = vec![0u8; 0x11_0000];
+    code.push_str("pub static OLD_CLASSES: &[(&str, &[(u32, u32)])] = &[\n");
+    for (name, bit, is_in) in OLD {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for c in ('\0'..=char::MAX).filter(|&c| is_in(c)).map(u32::from) {
+            old[c as usize] |= bit;
+            match ranges.last_mut().filter(|range| range.1 + 1 == c) {
+                Some(range) => range.1 = c,
+                None => ranges.push((c, c)),
+            }
+        }
+        writeln!(code, "    ({name:?}, &{ranges:?}),")?;
+    }
+    code.push_str("];\n");
+    two_stages(&mut code, "OLD_", &old)?;
+    writeln!(code, "pub static LOW: [u8; 0x1_0000] = {:?};", &flags[..0x1_0000])?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("unicode_16.rs"), code)?;
+    Ok(())
+}
+
+fn two_stages(code: &mut String, name: &str, flags: &[u8]) -> Result<(), Box<dyn Error>> {
     let mut blocks: Vec<&[u8]> = Vec::new();
     let mut stage1 = Vec::new();
     for block in flags.chunks(256) {
@@ -86,10 +115,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         stage1.push(u8::try_from(at)?);
     }
-    writeln!(code, "pub static STAGE1: [u8; {}] = {stage1:?};", stage1.len())?;
-    writeln!(code, "pub static STAGE2: [[u8; 256]; {}] = {blocks:?};", blocks.len())?;
-    writeln!(code, "pub static LOW: [u8; 0x1_0000] = {:?};", &flags[..0x1_0000])?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("unicode_16.rs"), code)?;
+    writeln!(code, "pub static {name}STAGE1: [u8; {}] = {stage1:?};", stage1.len())?;
+    writeln!(code, "pub static {name}STAGE2: [[u8; 256]; {}] = {blocks:?};", blocks.len())?;
     Ok(())
 }
 

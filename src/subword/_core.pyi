@@ -28,6 +28,37 @@ def same_in_both_syntaxes(regex: str) -> bool:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
+def sentencepiece_normalize(
+    text: bytes, rules: str, flags: tuple[bool, bool, bool, bool], protected: list[str]
+) -> tuple[bytes, list[int]]:
+    """SentencePiece's normalizer: the text, and for each byte where in the original what it comes from starts.
+
+    The flags are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and treat_whitespace_as_suffix.
+    """
+
+def stage_parts(text: bytes, row: Sequence[str]) -> list[tuple[int, int, bytes]]:
+    """What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it."""
+
+def random_units(seed: int, n: int) -> list[float]:
+    """Random numbers from 0 up to, but not, 1."""
+
+def learn_unigram(
+    data: bytes,
+    offsets: _I64,
+    counts: _I64,
+    scripts: list[str],
+    vocab_size: int,
+    character_coverage: float,
+    required_chars: str,
+    seed_sentencepiece_size: int,
+    shrinking_factor: float,
+    num_sub_iterations: int,
+    rules: tuple[int, bool, bool, bool, bool, bool, bool],
+    threads: int,
+) -> tuple[list[tuple[bytes, float]], list[tuple[int, float]], int]:
+    """Entries of a unigram model with their scores, from words with counts; (entries, mean log likelihood of a word)
+    after each round; characters without an entry."""
+
 def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
     """`text` in lower case, by the tables of a Unicode version."""
 
@@ -91,10 +122,10 @@ class Policy:
 
 @final
 class Model:
-    """A compiled `BPE`. Immutable; engines share it."""
+    """A compiled model of `spec.py`. Immutable; engines share it."""
 
-    def __new__(
-        cls,
+    @staticmethod
+    def bpe(
         pieces: bytes,
         offsets: _U64,
         ids: _U32,
@@ -106,11 +137,52 @@ class Model:
     ) -> Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
+    @staticmethod
+    def word_piece(pieces: bytes, offsets: _U64, ids: _U32, prefix: str, unk: int, max_chars: int) -> Model: ...
+    @staticmethod
+    def scored(
+        pieces: bytes,
+        offsets: _U64,
+        ids: _U32,
+        algorithm: str,
+        scores: npt.NDArray[np.float64],
+        kinds: npt.NDArray[np.uint8],
+        precision: str,
+        unk: int,
+        merges: _U32,
+    ) -> Model:
+        """`algorithm` is "unigram" or "merges"."""
+
+    def segmentations(self, piece: bytes) -> Segmentations:
+        """All segmentations of a piece by a unigram model."""
+
     def made(self) -> _U32 | None:
         """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
 
         No rows where it is refuted that all are made so. None for models about which nothing is known.
         """
+
+@final
+class Segmentations:
+    """All segmentations of one piece, each a list of ids with the byte at which they end."""
+
+    def nbest(self, n: int) -> list[tuple[list[tuple[int, int]], float]]:
+        """The best ones with their scores."""
+
+    def sample(self, n: int, alpha: float, seed: int) -> list[tuple[list[tuple[int, int]], float]]:
+        """Drawn independently, with the logarithms of their probabilities."""
+
+    def sample_without_replacement(
+        self, n: int, alpha: float, seed: int
+    ) -> list[tuple[list[tuple[int, int]], float, float]]:
+        """Different ones, with the logarithms of their probabilities and the perturbed ones."""
+
+    def entropy(self, alpha: float) -> float: ...
+    def log_likelihood(self, alpha: float) -> float:
+        """The logarithm of the sum of all probabilities, each to the `alpha`."""
+
+    def marginals(self, alpha: float) -> list[tuple[int, int, int, float]]:
+        """Start, end, id and probability of all that may stand somewhere."""
 
 @final
 class Engine:
@@ -122,7 +194,7 @@ class Engine:
         model: Model,
         extra: Sequence[tuple[int, str, str, bool, bool, bool, bool]],
         template: tuple[Sequence[int], Sequence[int]],
-        decode: tuple[str, bool],
+        decode: Sequence[str],
     ) -> Engine: ...
     @property
     def n_vocab(self) -> int: ...
@@ -183,6 +255,9 @@ class Engine:
     def decode_batch(self, batch: Sequence[Any], errors: str, skip_special_tokens: bool, threads: int) -> list[str]: ...
     def token_bytes(self, id: int) -> bytes:
         """The bytes that `id` decodes to. Raises UnknownTokenError."""
+
+    def segmentations(self, text: _Text, policy: Policy) -> list[int | Segmentations]:
+        """The parts of a text: ids of extra tokens, and all segmentations of what is between them."""
 
     def token_id(self, token: bytes) -> int | None: ...
 
@@ -297,6 +372,14 @@ class Pieces:
 
         Ill-formed pieces are left out.
         """
+
+    def characters_of_words(self, prefix: str) -> list[bytes]:
+        """The characters of the pieces, sorted, all but the first of each piece with the prefix in front."""
+
+    def learn_word_piece(
+        self, merges: int, prefix: str, by_likelihood: bool, tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """The same over `characters_of_words(prefix)`: by the counts of pairs, or by these for those of their parts."""
 
 def memory_to_learn(pieces: int, bytes: int) -> int:
     """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""

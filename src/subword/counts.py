@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from . import _core, patterns
 from .arguments import choice, integer, list_of, path_of, string, token_content
+from .bert import CLEANINGS, SPLIT
 from .corpus.storing import Blocks
 from .errors import SubwordValueError, warn
 from .spec import Digits, ExtraToken, MatchTokens, Normalize, Split, SplitRegex, Stage
@@ -44,7 +45,7 @@ class Splitting:
         choice("digits", self.digits, DIGITS)
         if self.normalization is not None:
             choice("normalization", self.normalization, NORMALIZATIONS)
-        if not isinstance(self.pattern, SplitRegex):
+        if not isinstance(self.pattern, SplitRegex) and self.pattern not in CLEANINGS:
             patterns.get_pattern(self.pattern)
         tokens = [token_content(token) for token in list_of("special_tokens", self.special_tokens)]
         twice = next((token for token in tokens if tokens.count(token) > 1), None)
@@ -58,10 +59,14 @@ class Splitting:
         stages: list[Stage] = [MatchTokens()] if self.special_tokens else []
         if self.normalization is not None:
             stages.append(Normalize(self.normalization))  # type: ignore[arg-type]
+        if isinstance(self.pattern, str) and self.pattern in CLEANINGS:
+            stages += CLEANINGS[self.pattern].stages
         if self.digits != "pattern":
             stages.append(Digits(self.digits))  # type: ignore[arg-type]
         if isinstance(self.pattern, SplitRegex):
             return (*stages, self.pattern)
+        if self.pattern in CLEANINGS:
+            return (*stages, SPLIT)
         row = patterns.get_pattern(self.pattern)
         both = patterns.digits_and_rest(row)
         if both is not None:
@@ -77,7 +82,8 @@ class Splitting:
     @property
     def keeps_texts_whole(self) -> bool:
         """Whether a long text must not be cut: where it may be is known of the rows of `PATTERNS` alone."""
-        return isinstance(self.pattern, SplitRegex) or self.pattern == "none" or self.normalization is not None
+        is_row = isinstance(self.pattern, str) and self.pattern not in CLEANINGS and self.pattern != "none"
+        return not is_row or self.normalization is not None
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -16,10 +17,40 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .arguments import list_of
-from .bpe import reference
-from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
-from .spec import Digits, ExtraToken, Lowercase, MatchTokens, Normalize, PrefixSpace, Spec, Split, SplitRegex, Stage
+from .reference_models import reference_model
+from .spec import (
+    BPE,
+    BYTE,
+    USER_DEFINED,
+    CleanText,
+    Decode,
+    DecodeSentencePiece,
+    DecodeWordPiece,
+    Decoding,
+    Digits,
+    ExtraToken,
+    Lowercase,
+    MatchTokens,
+    Metaspace,
+    Model,
+    Normalize,
+    PadChinese,
+    Precompiled,
+    PrefixSpace,
+    Replace,
+    ScoreBPE,
+    SentencePiece,
+    Spec,
+    Split,
+    SplitPunctuation,
+    SplitRegex,
+    Stage,
+    Strip,
+    StripAccents,
+    StripMarks,
+    Unigram,
+)
 
 Engine = _core.Engine
 
@@ -27,8 +58,10 @@ Engine = _core.Engine
 ENDS = ("character", "word", "sentence", "paragraph")
 
 
-def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
+def stage_rows(stages: Iterable[Stage], model: Model | None = None) -> list[tuple[str, ...]]:
     """Stages as the core takes them: the name, then the settings in their order, as text.
+
+    Behind those of a `SentencePiece` stage stand the entries of the model that it leaves alone.
 
     A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
     for it, or `SplitRegex`, whose last setting is whether what no match covers is dropped.
@@ -43,13 +76,20 @@ def stage_rows(stages: Iterable[Stage]) -> list[tuple[str, ...]]:
                     rows.append(("Split", scanner, stage.unicode))
                 else:
                     regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
-                    rows.append((*_stage_row(regex), "true" if pattern.drops else "false"))
+                    rows.append((*_row(regex), "true" if pattern.drops else "false"))
+        elif isinstance(stage, SentencePiece):
+            rows.append((*_row(stage), *_user_defined(model)))
         else:
-            rows.append((*_stage_row(stage), "false") if isinstance(stage, SplitRegex) else _stage_row(stage))
+            rows.append((*_row(stage), "false") if isinstance(stage, SplitRegex) else _row(stage))
     return rows
 
 
-def _stage_row(stage: Stage) -> tuple[str, ...]:
+def _user_defined(model: Model | None) -> list[str]:
+    return model.pieces_of(USER_DEFINED) if isinstance(model, (Unigram, ScoreBPE)) else []
+
+
+def _row(stage: Stage | Decoding) -> tuple[str, ...]:
+    """Its name, and its settings as text."""
     values = (getattr(stage, name) for name in stage.__dataclass_fields__)
     return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
 
@@ -72,11 +112,11 @@ def compile_spec(spec: Spec) -> Engine:
     """
     try:
         engine = _core.Engine(
-            stage_rows(spec.stages),
+            stage_rows(spec.stages, spec.model),
             spec.model.compiled(),
             extra_rows(spec.extra),
             around(spec.template.single),
-            (spec.decode.end_of_word, spec.decode.trim),
+            _row(spec.decode),
         )
     except (TypeError, OverflowError, UnicodeError) as error:  # a value of another type than the fields say
         raise FormatError(f"the spec holds a value that does not belong there: {error}") from error
@@ -89,8 +129,7 @@ def compile_spec(spec: Spec) -> Engine:
     return engine
 
 
-# ======================== the same in plain Python ========================
-
+# ======================== the same in plain Python =================
 Span = tuple[int, int]
 
 
@@ -114,18 +153,10 @@ class ReferenceEngine:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        model = spec.model
-        self.ids: dict[bytes, int] = dict(model.vocab.items())
+        self.model = reference_model(spec.model)
+        self.ids: dict[bytes, int] = dict(spec.model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
-        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
-        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
-        self.missing = b"".join(lacking) if model.unit == "byte" else b""
-        if set(self.missing) - set(NEVER_IN_UTF8):
-            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
-        pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
-        self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
-        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
         self.template = around(spec.template.single)
         specials = frozenset(token.content for token in spec.extra if token.kind == "special")
         self.default_policy = ReferencePolicy(frozenset(), specials)
@@ -177,6 +208,14 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, Lowercase):
             return lambda segment: [lowercase(segment, stage)]
+        if isinstance(stage, (Precompiled, StripMarks, Replace, Strip, Metaspace)):
+            return lambda segment: [whole_text(segment, stage)]
+        if isinstance(stage, SentencePiece):
+            return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
+        if isinstance(stage, (CleanText, PadChinese, StripAccents)):
+            return lambda segment: [rewrite(segment, CHARACTERS[type(stage)])]
+        if isinstance(stage, SplitPunctuation):
+            return lambda segment: cut(segment, split_punctuation(segment.text))
         if isinstance(stage, PrefixSpace):
             return lambda segment: [prefix_space(segment)]
         if isinstance(stage, Digits):
@@ -186,8 +225,8 @@ class ReferenceEngine:
         return lambda segment: cut(segment, patterns.split(stage.pattern, segment.text))
 
     def check(self, data: bytes, policy: ReferencePolicy) -> None:
-        for at, byte in enumerate(data if self.missing else b""):
-            if byte in self.missing:
+        for at, byte in enumerate(data if self.model.missing else b""):
+            if byte in self.model.missing:
                 raise SubwordValueError(f"byte {at} of the text is 0x{byte:02X}, for which there is no entry")
         text = data.decode("utf-8", "surrogateescape")
         found = [(text.find(token), -len(token), token) for token in policy.disallowed if token and token in text]
@@ -208,7 +247,10 @@ class ReferenceEngine:
                         content = _core.normalize(content, stage.form, stage.unicode)
                     if isinstance(stage, Lowercase):
                         content = lowercase(Segment(content, [(0, 0)] * len(content)), stage).text
-                taken[content] = token
+                    if type(stage) in CHARACTERS:
+                        content = rewrite(Segment(content, [(0, 0)] * len(content)), CHARACTERS[type(stage)]).text
+                if content:
+                    taken[content] = token
         start = 0
         longest_first = "|".join(re.escape(content) for content in sorted(taken, key=len, reverse=True))
         for hit in re.finditer(longest_first, text) if taken else ():
@@ -228,43 +270,16 @@ class ReferenceEngine:
             yield Segment(text[start:], spans[start:])
 
     def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
-        data = piece.text.encode("utf-8", "surrogateescape")
-        model = self.spec.model
-        if model.ignore_merges and data in self.ids:
-            ids = [self.ids[data]]
-        elif model.priority == "rank":
-            ids = reference.encode_by_rank(data, self.ids)
-        else:
-            ids = reference.encode(self.units_of(piece.text), self.merges, self.ranks)
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
         spans: list[Span] = []
-        starts = [0]  # the byte at which each character starts
         for char, (start, end) in zip(piece.text, piece.spans, strict=True):
             size = len(char.encode("utf-8", "surrogateescape"))
             own = size == end - start
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
-            starts.append(len(spans))
         at = 0
-        for number, id in enumerate(ids, 1):
-            after = starts[starts.index(at) + 1] if id == model.unk else at + len(self.bytes[id])
-            after = len(spans) if number == len(ids) else after  # the marker covers nothing
+        for id, after in self.model.encode(piece.text):
             yield id, (spans[at][0], spans[after - 1][1])
             at = after
-
-    def units_of_entry(self, entry: bytes) -> list[int]:
-        """What a piece of which `entry` would be all, or the start, starts as."""
-        marker = self.spec.model.end_of_word.encode()
-        ends = bool(marker) and entry.endswith(marker)
-        stem = entry.removesuffix(marker) if ends else entry
-        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
-
-    def units_of(self, text: str, ends: bool = True) -> list[int]:
-        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
-        model = self.spec.model
-        chars = [char.encode("utf-8", "surrogateescape") for char in text]
-        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
-        units[-1] += model.end_of_word.encode() if ends else b""
-        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     # ---- the methods of the core's engine ----
 
@@ -369,37 +384,42 @@ class ReferenceEngine:
         return cut(0, len(text), ENDS.index(ends)) if len(text) else []
 
     def last_merges(self) -> npt.NDArray[np.int64]:
-        rows = [self.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
+        rows = [self.model.last_merge(piece, id) or (-1, -1) for piece, id in self.spec.model.vocab.items()]
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
-
-    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
-        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
-        units = self.units_of_entry(piece)
-        if not 1 < len(units) <= 4096:
-            return None
-        parts: list[int]
-        if self.spec.model.priority == "rank":
-            known = {entry: id for entry, id in self.ids.items() if entry != piece}
-            parts = reference.encode_by_rank(piece, known)
-            return (parts[0], parts[1]) if len(parts) == 2 else None
-        rules = {pair: made for pair, made in self.merges.items() if made != id}
-        parts = reference.encode(units, rules, self.ranks)
-        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
-            return None
-        return parts[0], parts[1]
 
     def decode_bytes(self, ids: Any, skip_special_tokens: bool) -> bytes:
         skipped = {t.id for t in self.spec.extra if t.kind != "added"} if skip_special_tokens else set()
         numbers = map(id_of, list_of("token ids", ids))
         kept = [id for id in numbers if id not in skipped]
+        decode = self.spec.decode
+        if isinstance(decode, DecodeWordPiece):
+            return b"".join(decode_word_piece(self.piece(id), number == 0, decode) for number, id in enumerate(kept))
+        if isinstance(decode, DecodeSentencePiece):
+            return self.decode_sentencepiece(kept, decode)
         data = b"".join(self.token_bytes(id) for id in kept)
-        if self.spec.decode.trim and kept and self.ends_word(kept[-1]):
-            data = data[: len(data) - len(self.spec.decode.end_of_word.encode())]
+        if decode.trim and kept and self.ends_word(kept[-1]):
+            data = data[: len(data) - len(decode.end_of_word.encode())]
+        return data
+
+    def decode_sentencepiece(self, ids: list[int], decode: DecodeSentencePiece) -> bytes:
+        data, is_start = b"", decode.strip != "none"
+        extra = {token.id for token in self.spec.extra}
+        for id in ids:
+            part = self.token_bytes(id)
+            if is_start and id not in extra:
+                mark = "▁".encode()
+                if decode.strip == "token":
+                    part = self.piece(id).replace(mark, b"")
+                elif self.piece(id).startswith(mark):
+                    part = part[1:]
+            is_start = is_start and decode.strip == "all" and not part
+            data += part
         return data
 
     def ends_word(self, id: int) -> bool:
-        marker = self.spec.model.end_of_word.encode()
-        return bool(marker) and (self.spec.model.vocab.piece_of(id) or b"").endswith(marker)
+        model = self.spec.model
+        marker = model.end_of_word.encode() if isinstance(model, BPE) else b""
+        return bool(marker) and (model.vocab.piece_of(id) or b"").endswith(marker)
 
     def decode(self, ids: Any, errors: str, skip_special_tokens: bool) -> str:
         return self.decode_bytes(ids, skip_special_tokens).decode("utf-8", errors)
@@ -407,12 +427,21 @@ class ReferenceEngine:
     def decode_batch(self, batch: Any, errors: str, skip_special_tokens: bool, threads: int) -> list[str]:
         return [self.decode(ids, errors, skip_special_tokens) for ids in batch]
 
-    def token_bytes(self, id: Any) -> bytes:
-        if id_of(id) not in self.bytes:
+    def piece(self, id: int) -> bytes:
+        if id not in self.bytes:
             raise UnknownTokenError(f"the vocabulary has no id {id}")
-        data = self.bytes[id_of(id)]
-        if self.ends_word(id_of(id)):
-            return data.removesuffix(self.spec.model.end_of_word.encode()) + self.spec.decode.end_of_word.encode()
+        return self.bytes[id]
+
+    def token_bytes(self, id: Any) -> bytes:
+        data, model, decode = self.piece(id_of(id)), self.spec.model, self.spec.decode
+        if isinstance(decode, DecodeWordPiece):
+            return data.removeprefix(decode.prefix.encode())
+        if isinstance(decode, DecodeSentencePiece) and model.vocab.piece_of(id_of(id)) is not None:
+            if isinstance(model, (Unigram, ScoreBPE)) and data.decode() in model.pieces_of(BYTE):
+                return bytes([int(data[3:5], 16)])
+            return decode.unk_surface.encode() if id_of(id) == model.unk else data.replace("▁".encode(), b" ")
+        if isinstance(model, BPE) and isinstance(decode, Decode) and self.ends_word(id_of(id)):
+            return data.removesuffix(model.end_of_word.encode()) + decode.end_of_word.encode()
         return data
 
     def token_id(self, token: bytes) -> int | None:
@@ -448,6 +477,21 @@ def overlapping(length: int, reached: Callable[[int], list[int]], back: Callable
         else:
             break
     return spans
+
+
+CLEANED = {
+    " .": ".", " ?": "?", " !": "!", " ,": ",", " ' ": "'", " n't": "n't", " 'm": "'m", " do not": " don't",
+    " 's": "'s", " 've": "'ve", " 're": "'re",
+}  # fmt: skip
+
+
+def decode_word_piece(piece: bytes, is_first: bool, decode: DecodeWordPiece) -> bytes:
+    prefix = decode.prefix.encode()
+    if not is_first:
+        piece = piece[len(prefix) :] if prefix and piece.startswith(prefix) else b" " + piece
+    for old, new in CLEANED.items() if decode.cleanup else ():
+        piece = piece.replace(old.encode(), new.encode())
+    return piece
 
 
 def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
@@ -524,6 +568,48 @@ def lowercase(segment: Segment, stage: Lowercase) -> Segment:
     return Segment("".join(out), out_spans)
 
 
+def rewrite(segment: Segment, change: Callable[[str], str]) -> Segment:
+    """Character by character. A space in front of one stands at its start, one behind it at its end."""
+    out, out_spans = [], list[Span]()
+    for char, (start, end) in zip(*segment, strict=True):
+        new = change(char)
+        out.append(new)
+        out_spans += [(start, start), (start, end), (end, end)] if len(new) == 3 else [(start, end)] * len(new)
+    return Segment("".join(out), out_spans)
+
+
+def clean_text(char: str) -> str:
+    if char in "\0\ufffd" or (char not in "\t\n\r" and patterns.character_class("C", "8.0").fullmatch(char)):
+        return ""
+    return " " if is_space(char) else char
+
+
+CHINESE = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
+    "\U0002f800-\U0002fa1f]"
+)
+
+CHARACTERS: dict[type, Callable[[str], str]] = {
+    CleanText: clean_text,
+    PadChinese: lambda char: f" {char} " if CHINESE.fullmatch(char) else char,
+    StripAccents: lambda char: "" if patterns.character_class("Mn", "8.0").fullmatch(char) else char,
+}
+
+
+def split_punctuation(text: str) -> Iterator[str]:
+    """Words, and each punctuation mark alone."""
+    word = ""
+    for char in text:
+        mark = char in string.punctuation or patterns.character_class("P", "8.0").fullmatch(char)
+        if not mark and not is_space(char):
+            word += char
+            continue
+        yield from filter(None, (word, char if mark else ""))
+        word = ""
+    if word:
+        yield word
+
+
 def is_cased(text: str) -> bool:
     """Whether the first character of `text` that has a case, or is no mark or the like, has one."""
     beside = next((char for char in text if not patterns.character_class("Case_Ignorable").fullmatch(char)), "")
@@ -535,6 +621,72 @@ def prefix_space(segment: Segment) -> Segment:
         return segment
     at = segment.spans[0][0]
     return Segment(" " + segment.text, [(at, at), *segment.spans])
+
+
+def whole_text(segment: Segment, stage: Precompiled | StripMarks | Replace | Strip | Metaspace) -> Segment:
+    """What a stage makes of a text; what is new has the span of what it stands for."""
+    text, spans = segment
+    parts: list[tuple[int, int, str]] = []  # from where to where in the text, and what becomes of it
+    if isinstance(stage, Strip):
+        left, right = re.match(f"[{SPACES}]*", text), re.search(f"[{SPACES}]*\\Z", text)
+        start = left.end() if left and stage.left else 0
+        end = right.start() if right and stage.right else len(text)
+        parts = [(at, at + 1, text[at]) for at in range(start, max(start, end))]
+    elif isinstance(stage, Replace):
+        old = f"(?:{re.escape(stage.old)}){{2,}}" if stage.runs else re.escape(stage.old)
+        parts = [(hit.start(), hit.end(), stage.new) for hit in re.finditer(old, text)]
+        parts += [(at, at + 1, char) for at, char in enumerate(text) if not any(a <= at < b for a, b, _ in parts)]
+    elif isinstance(stage, (Precompiled, StripMarks)):
+        made = _core.stage_parts(text.encode("utf-8", "surrogateescape"), _row(stage))
+        sizes = [0, *accumulate(len(char.encode("utf-8", "surrogateescape")) for char in text)]
+        place = {byte: at for at, byte in enumerate(sizes)}
+        parts = [(place[a], place[b], new.decode("utf-8", "surrogateescape")) for a, b, new in made]
+    elif stage.words:
+        for hit in re.finditer(f"[^{SPACES}]+", text):
+            if not hit[0].startswith(stage.replacement):
+                parts.append((hit.start(), hit.start(), stage.replacement))
+            parts += [(at, at + 1, text[at]) for at in range(*hit.span())]
+    else:
+        shown = text.replace(" ", stage.replacement) if stage.spaces else text
+        missing = bool(text) and not shown.startswith(stage.replacement)
+        starts = bool(spans) and spans[0][0] == 0
+        if bool(text) and {"missing": missing, "first": missing and starts, "always": True}.get(stage.prepend, False):
+            parts.append((0, 0, stage.replacement))
+        for at, char in enumerate(text):
+            parts.append((at, at + 1, stage.replacement if stage.spaces and char == " " else char))
+    out, out_spans = "", list[Span]()
+    for start, end, new in sorted(parts, key=lambda part: part[:2]):
+        span = (spans[start][0], spans[end - 1][1]) if start < end else (spans[start][0],) * 2
+        out += new
+        out_spans += [span] * len(new)
+    return Segment(out, out_spans)
+
+
+SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""White space (the property White_Space), as a class of a regular expression."""
+
+
+def sentencepiece(segment: Segment, stage: SentencePiece, protected: list[str]) -> Segment:
+    data, origins = b"", list[int]()
+    for char, (start, end) in zip(segment.text, segment.spans, strict=True):
+        size = len(char.encode("utf-8", "surrogateescape"))
+        origins += range(start, end) if size == end - start else [start] * size
+        data += char.encode("utf-8", "surrogateescape")
+    origins.append(segment.spans[-1][1] if segment.spans else 0)
+    flags = (
+        stage.add_dummy_prefix,
+        stage.remove_extra_whitespaces,
+        stage.escape_whitespaces,
+        stage.treat_whitespace_as_suffix,
+    )
+    normalized, starts = _core.sentencepiece_normalize(data, stage.rules, flags, protected)
+    spans, at = list[Span](), 0
+    text = normalized.decode("utf-8", "surrogateescape")
+    for char in text:
+        after = at + len(char.encode("utf-8", "surrogateescape"))
+        spans.append((origins[starts[at]], origins[starts[after]]))
+        at = after
+    return Segment(text, spans)
 
 
 def cut(segment: Segment, pieces: Iterable[str]) -> Iterator[Segment]:

@@ -14,7 +14,7 @@ from .counts import CountTable, Splitting
 from .errors import SubwordValueError, warn
 from .remap import Remap
 from .sizes import number
-from .spec import MAX_ID, Digits, ExtraToken, MatchTokens, Packed, Split, Stage, Vocab
+from .spec import MAX_ID, Digits, ExtraToken, MatchTokens, Packed, Split, Stage, Vocab, bpe_of
 from .tokenizer import Changed, Tokenizer
 from .training import TIE_RULES, table_of
 
@@ -115,7 +115,8 @@ def _changed(tok: Tokenizer, merges: list[list[int]], report: dict[str, Any]) ->
     ids: list[int] = [*vocab.ids.tolist(), *range(first, first + len(merges))]
     pieces = list(vocab.pieces)
     parts: list[list[int]] = [[id] for id in vocab.ids.tolist()]
-    marker = spec.model.end_of_word.encode()
+    old = bpe_of(spec.model, "only a BPE can be extended")
+    marker = old.end_of_word.encode()
     for left, right in merges:
         pieces.append(pieces[left] + pieces[right])
         parts.append(parts[left] + parts[right])
@@ -124,13 +125,13 @@ def _changed(tok: Tokenizer, merges: list[list[int]], report: dict[str, Any]) ->
                 "the texts hold the end-of-word marker, so that two tokens would be spelled alike; take it out of them"
             )
     model = replace(
-        spec.model,
+        old,
         vocab=Vocab(Packed.of(pieces), np.array(ids, dtype=np.uint32)),
         merges=np.array(
-            [*spec.model.merges.tolist(), *([ids[left], ids[right]] for left, right in merges)], dtype=np.uint32
+            [*old.merges.tolist(), *([ids[left], ids[right]] for left, right in merges)], dtype=np.uint32
         ).reshape(-1, 2)
-        if spec.model.priority == "merges"
-        else spec.model.merges,
+        if old.priority == "merges"
+        else old.merges,
     )
     notes = {name: note for name, note in spec.notes.items() if name not in ("training", "history")}
     extended = Tokenizer(spec.replace(model=model, notes={**notes, "training": report}), engine=tok._engine_name)
@@ -146,7 +147,7 @@ def _check_ranks(tok: Tokenizer) -> None:
     What encodes to itself is made by old merges alone wherever its bytes are together, and so nothing new is a part of
     it. What does not might be made with a new entry, and by its low rank before all that is newer.
     """
-    model = tok.spec.model
+    model = bpe_of(tok.spec.model, "only a BPE can be extended")
     if model.priority != "rank":
         return
     lengths = np.diff(model.vocab.pieces.offsets.astype(np.int64))

@@ -487,6 +487,6 @@ def _spelled(ranges: _Ranges) -> str:
 
 
 @functools.cache
-def character_class(name: str) -> re.Pattern[str]:
+def character_class(name: str, unicode: str = UNICODE) -> re.Pattern[str]:
     """Matches one character of a class of the core's tables, such as "White_Space"."""
-    return re.compile(_spelled(_core.unicode_ranges(name, UNICODE)))
+    return re.compile(_spelled(_core.unicode_ranges(name, unicode)))

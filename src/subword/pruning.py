@@ -25,7 +25,7 @@ import numpy as np
 from .arguments import integer, list_of, token_content
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
-from .spec import BPE, Packed, Spec, Template, Vocab
+from .spec import BPE, Packed, Spec, Template, Vocab, bpe_of
 from .tokenizer import Tokenizer
 
 LONG = 4096
@@ -44,7 +44,7 @@ def prune(
 ) -> tuple[Spec, Remap]:
     """What `Tokenizer.prune` says."""
     spec = tok.spec
-    model, extra = spec.model, {token.content: token.id for token in spec.extra}
+    model, extra = bpe_of(spec.model, "only a BPE can be pruned"), {token.content: token.id for token in spec.extra}
     drops = [token_content(token) for token in list_of("drop_tokens", drop_tokens)]
     for token in drops:
         if token not in extra:
@@ -153,7 +153,7 @@ def _with_ancestors(tok: Tokenizer, wanted: Iterable[int]) -> set[int]:
 
 def _parts(tok: Tokenizer) -> dict[int, list[int]]:
     """The entries that each is made of; none for those that start pieces, and those that no merges make."""
-    model = tok.spec.model
+    model = bpe_of(tok.spec.model, "only a BPE can be pruned")
     if model.unit != "byte" or model.end_of_word or model.unk is not None:
         return _all_parts(model, None)
     parts = {}

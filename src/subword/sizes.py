@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from .arguments import integer
 from .errors import SubwordValueError
-from .spec import BPE, Packed, Template, Vocab
+from .spec import BPE, Packed, Template, Vocab, bpe_of
 from .tokenizer import Tokenizer
 
 
 def cut(tok: Tokenizer, n: int) -> Tokenizer:
     """`Tokenizer.cut`, which says what it does."""
-    spec, model = tok.spec, tok.spec.model
+    spec, model = tok.spec, bpe_of(tok.spec.model, "only a BPE can be made smaller as if it had been trained so")
     n = integer("n", n)
     report = tok.training
     total = len(tok.vocab)
@@ -81,7 +81,7 @@ def _made_in_order(tok: Tokenizer) -> npt.NDArray[np.int64]:
     Raises:
         SubwordValueError: the merges stand in no order in which they can have been learned.
     """
-    model = tok.spec.model
+    model = bpe_of(tok.spec.model, "only a BPE can be made smaller as if it had been trained so")
     ids = model.vocab.ids.astype(np.int64)
     lengths = np.diff(model.vocab.pieces.offsets.astype(np.int64))
     if model.priority == "rank":

@@ -4,8 +4,9 @@ Text passes the stages in their order; the model turns each piece that the last 
 adds control tokens around them. Every file format reads into a `Spec` and writes from one, and the core compiles a
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
-    raw text -> MatchTokens -> Normalize -> Lowercase -> MatchTokens(normalized=True) -> PrefixSpace -> Digits -> Split
-        -> BPE -> Template
+    raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
+        -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
+        -> BPE, WordPiece, Unigram or ScoreBPE -> Template
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import hashlib
 import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
 from .arguments import flag, integer, list_of, string, token_content
+from .byte_alphabet import to_alphabet
 from .errors import SubwordValueError
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -88,6 +90,34 @@ class Lowercase:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanText:
+    """Leave out control, format and private characters and U+FFFD; make tabs, newlines and other white space spaces.
+
+    By the classes of the Unicode version `unicode`, as HF's BertNormalizer with `clean_text`.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PadChinese:
+    """Put a space on each side of each Chinese character, as HF's BertNormalizer with `handle_chinese_chars`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripAccents:
+    """Leave out nonspacing marks (`\\p{Mn}` of the Unicode version `unicode`): behind `Normalize("NFD")`, accents."""
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
 class PrefixSpace:
     """Put a space in front of each stretch of text between extra tokens that does not start with one."""
 
@@ -139,10 +169,123 @@ class SplitRegex:
         _check_fields(self)
 
 
-Stage: TypeAlias = MatchTokens | Normalize | Lowercase | PrefixSpace | Digits | Split | SplitRegex
-STAGES: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (MatchTokens, Normalize, Lowercase, PrefixSpace, Digits, Split, SplitRegex)
-}
+@dataclass(frozen=True, slots=True)
+class SentencePiece:
+    """Rewrite the text as SentencePiece does, by the settings of its `NormalizerSpec`.
+
+    `rules` is `precompiled_charsmap` in base64: of the strings that it replaces, the longest that stands at a place
+    goes first; a byte that is in no well-formed character becomes U+FFFD. Then spaces: `remove_extra_whitespaces`
+    leaves one of several, and none at the ends; `add_dummy_prefix` puts one in front (behind, with
+    `treat_whitespace_as_suffix`); `escape_whitespaces` makes them `▁`. What the model has as user-defined entries is
+    not rewritten.
+    """
+
+    rules: str = ""
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    escape_whitespaces: bool = True
+    treat_whitespace_as_suffix: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Precompiled:
+    """Rewrite the text by SentencePiece's rules as HF tokenizers reads them: grapheme by grapheme, if it has less than
+    six bytes, by the *shortest* rule that it starts with; otherwise character by character. `rules` is in base64."""
+
+    rules: str
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StripMarks:
+    """Leave out all marks (`\\p{M}` of the Unicode version `unicode`), as HF's normalizer StripAccents."""
+
+    unicode: str = "9.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Replace each `old` in the text by `new`; with `runs`, only two and more of them in a row, by one `new`."""
+
+    old: str
+    new: str
+    runs: bool = False
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        if not self.old:
+            raise SubwordValueError("Replace.old must not be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Leave out white space at the start and at the end of each stretch of text between extra tokens."""
+
+    left: bool = True
+    right: bool = True
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Metaspace:
+    """Make spaces `replacement`, and put one in front of the text: `prepend` says where that does not start with one
+    (`"missing"`, and `"first"` for the start of the whole text only), `"always"`, or `"never"`.
+
+    With `words`, white space of all kinds only ends words: it is left out, and each word gets one in front.
+    """
+
+    replacement: str = "▁"
+    prepend: Literal["missing", "first", "always", "never"] = "missing"
+    words: bool = False
+    spaces: bool = True
+    """Whether spaces are replaced at all."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPunctuation:
+    """Cut the text at white space, which is left out, and around each punctuation mark, which is a piece: all of ASCII
+    that is no letter, number or control, and `\\p{P}` of the Unicode version `unicode`. As HF's BertPreTokenizer.
+    """
+
+    unicode: str = "8.0"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+
+Stage: TypeAlias = (
+    MatchTokens
+    | Normalize
+    | Lowercase
+    | CleanText
+    | PadChinese
+    | StripAccents
+    | PrefixSpace
+    | SentencePiece
+    | Precompiled
+    | StripMarks
+    | Replace
+    | Strip
+    | Metaspace
+    | Digits
+    | Split
+    | SplitRegex
+    | SplitPunctuation
+)
+STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Stage)}
 
 # ======================== vocabulary and model ========================
 
@@ -254,6 +397,21 @@ class Vocab:
                 raise SubwordValueError(f"id {id} is outside 0 … {MAX_ID}")
         return cls(Packed.of(piece for piece, _ in ordered), np.array([id for _, id in ordered], dtype=np.uint32))
 
+    @classmethod
+    def of_buffers(cls, buffers: Mapping[str, Any]) -> Vocab:
+        """The inverse of `buffers`. The pieces are taken as bytes, the numbers from any buffer."""
+        offsets = np.frombuffer(buffers["offsets"], dtype="<u8")
+        return cls(Packed(buffers["pieces"], offsets), np.frombuffer(buffers["ids"], dtype="<u4"))
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {"pieces": self.pieces.data, "offsets": self.pieces.offsets, "ids": self.ids}
+
+    def packed(self) -> tuple[bytes, npt.NDArray[np.uint64], Ids]:
+        """Pieces, offsets and ids as the core takes them."""
+        offsets, ids = np.require(self.pieces.offsets, np.uint64, _PLAIN), np.require(self.ids, np.uint32, _PLAIN)
+        return self.pieces.data, offsets, ids
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -289,6 +447,8 @@ class BPE:
     that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
     """
 
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "merges")
+
     vocab: Vocab
     merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
     priority: Literal["merges", "rank"] = "merges"
@@ -309,7 +469,31 @@ class BPE:
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
-        return BPE, tuple(getattr(self, name) for name, own in self.__dataclass_fields__.items() if own.init)
+        return BPE, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type. Older files have none of the fields in `_UNITS`."""
+        units = {name: value for name in _UNITS if (value := getattr(self, name)) != _UNITS[name]}
+        return {"priority": self.priority, "ignore_merges": self.ignore_merges, **units}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {**self.vocab.buffers(), "merges": self.merges}
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> BPE:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(
+            vocab=Vocab.of_buffers(buffers),
+            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
+            priority=settings["priority"],
+            ignore_merges=settings["ignore_merges"],
+            **{name: settings.get(name, value) for name, value in _UNITS.items()},
+        )
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return to_alphabet(piece) if self.unit == "byte" else piece.decode(errors="replace")
 
     def compiled(self, made: Ids | None = None) -> _core.Model:
         """The model as the core runs it: compiled once, and shared by all tokenizers that have it.
@@ -320,10 +504,8 @@ class BPE:
             FormatError: the model contradicts itself.
         """
         if self._compiled is None:
-            compiled = _core.Model(
-                self.vocab.pieces.data,
-                np.require(self.vocab.pieces.offsets, np.uint64, _PLAIN),
-                np.require(self.vocab.ids, np.uint32, _PLAIN),
+            compiled = _core.Model.bpe(
+                *self.vocab.packed(),
                 np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
                 self.priority,
                 self.ignore_merges,
@@ -334,13 +516,205 @@ class BPE:
         return cast("_core.Model", self._compiled)
 
 
-Model: TypeAlias = BPE
+@dataclass(frozen=True, eq=False, slots=True)
+class WordPiece:
+    """Longest entry first. A piece is cut into the longest entry that it starts with; then what is left, into the
+    longest among the entries that continue a word, which have `continuing_subword_prefix` in front; and so on.
+
+    A piece that cannot be cut so to its end, or that has more than `max_input_chars_per_word` characters, is the entry
+    with the id `unk` as a whole.
+    """
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
+
+    vocab: Vocab
+    unk: int
+    continuing_subword_prefix: str = "##"
+    max_input_chars_per_word: int = 100
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a WordPiece must be a Vocab, not {type(self.vocab).__name__}")
+        string("continuing_subword_prefix", self.continuing_subword_prefix)
+        for name in ("unk", "max_input_chars_per_word"):
+            object.__setattr__(self, name, integer(name, getattr(self, name)))
+
+    def __reduce__(self) -> Any:
+        return WordPiece, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {name: getattr(self, name) for name in _WORD_PIECE}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return self.vocab.buffers()
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordPiece:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(Vocab.of_buffers(buffers), **{name: settings[name] for name in _WORD_PIECE})
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            most = min(self.max_input_chars_per_word, MAX_ID)
+            compiled = _core.Model.word_piece(*self.vocab.packed(), self.continuing_subword_prefix, self.unk, most)
+            object.__setattr__(self, "_compiled", compiled)
+        return cast("_core.Model", self._compiled)
+
+
+# What an entry of a model with scores is.
+NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Scored:
+    """A model whose entries have scores. Its fields are described in `Unigram`."""
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds", "merges")
+    ALGORITHM: ClassVar[str] = ""
+
+    vocab: Vocab
+    scores: npt.NDArray[np.float64]
+    unk: int
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    precision: Literal["float32", "float64"] = "float32"
+    merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a {name} must be a Vocab, not {type(self.vocab).__name__}")
+        object.__setattr__(self, "unk", integer("unk", self.unk))
+        string("precision", self.precision)
+        try:
+            scores = np.asarray(self.scores, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise SubwordValueError(f"the scores must be an array of numbers: {error}") from None
+        kinds = self.kinds if len(self.kinds) else np.zeros(len(self.vocab), dtype=np.uint8)
+        kinds = whole_numbers("the kinds", kinds, np.uint8, UNKNOWN, (None,))
+        for what, values in (("scores", scores), ("kinds", kinds)):
+            if values.shape != (len(self.vocab),):
+                raise SubwordValueError(f"{name}: {values.shape} {what} for {len(self.vocab)} entries")
+        scores = scores.copy() if scores.flags.writeable else scores
+        scores.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
+        if len(self.merges) and not isinstance(self, ScoreBPE):
+            raise SubwordValueError(f"a {name} has no merges")
+
+    def __reduce__(self) -> Any:
+        return type(self), _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {"unk": self.unk, "precision": self.precision}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return {**self.vocab.buffers(), "scores": self.scores, "kinds": self.kinds, "merges": self.merges}
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> Any:
+        """The model that `settings()` and `buffers()` describe."""
+        scores, kinds = np.frombuffer(buffers["scores"], dtype="<f8"), np.frombuffer(buffers["kinds"], dtype=np.uint8)
+        merges = np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2)
+        return cls(Vocab.of_buffers(buffers), scores, settings["unk"], kinds, settings["precision"], merges)
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def pieces_of(self, kind: int) -> list[str]:
+        """The entries of a kind."""
+        return [self.spelled(self.vocab.pieces[int(at)]) for at in np.flatnonzero(self.kinds == kind)]
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            scores = np.require(self.scores, np.float64, _PLAIN)
+            kinds, merges = np.require(self.kinds, np.uint8, _PLAIN), np.require(self.merges, np.uint32, _PLAIN)
+            pieces, offsets, ids = self.vocab.packed()
+            pairs = merges.reshape(-1, 2)
+            compiled = _core.Model.scored(
+                pieces, offsets, ids, self.ALGORITHM, scores, kinds, self.precision, self.unk, pairs
+            )
+            object.__setattr__(self, "_compiled", compiled)
+        return cast("_core.Model", self._compiled)
+
+
+class Unigram(_Scored):
+    """The unigram language model: the segmentation of a piece whose entries' scores have the largest sum.
+
+    `precision` is what scores are added up in: `"float32"`, as SentencePiece does over the whole text, or `"float64"`,
+    as HF tokenizers does. `kinds` says what each entry is:
+
+    * `NORMAL` (0).
+    * `USER_DEFINED` (1): taken nearly always where it stands, and never rewritten before (SentencePiece's).
+    * `UNUSED` (2): never taken.
+    * `BYTE` (3): `<0x00>` to `<0xFF>`, all or none: what a character becomes that is no entry.
+    * `UNKNOWN` (4): the entry with the id `unk`, which stands for characters that are no entry, a run of them together.
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "unigram"
+
+
+class ScoreBPE(_Scored):
+    """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell
+    an entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
+    `USER_DEFINED` entries are taken first, the longest, and never merge.
+
+    With `merges`, rows of (left id, right id), only these pairs merge, and the first in the list goes first; scores do
+    not count then. That is how HF tokenizers holds such models.
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "merges"
+
+
+def _init_values(model: Any) -> tuple[Any, ...]:
+    return tuple(getattr(model, own.name) for own in fields(model) if own.init)
+
+
+Model: TypeAlias = BPE | WordPiece | Unigram | ScoreBPE
+MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, Unigram, ScoreBPE)}
+
+
+def bpe_of(model: Model, why: str) -> BPE:
+    """The model, if it is a BPE.
+
+    Raises:
+        SubwordValueError: it is none; `why` says what only a BPE can do.
+    """
+    if not isinstance(model, BPE):
+        raise SubwordValueError(f"{why}; this is a {type(model).__name__}")
+    return model
+
+
+_WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 
 _PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
 """Numbers side by side and aligned, as the core takes them."""
 
 _UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
-"""Fields of a BPE that the outline has only where they differ: older files have none of them."""
+"""Fields of a BPE that its settings have only where they differ."""
 
 # ======================== extra tokens and template ========================
 
@@ -409,6 +783,58 @@ class Decode:
     def __post_init__(self) -> None:
         _check_fields(self)
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return self.trim
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeWordPiece:
+    """Put a space in front of each token but the first, and of those that start with `prefix`, which lose that instead.
+
+    With an empty `prefix`, no token does. `cleanup` undoes in each token what splitting has done to punctuation, as HF
+    tokenizers does: ` .` becomes `.`, and likewise `? ! ,` and `n't 'm 's 've 're`.
+    """
+
+    prefix: str = "##"
+    cleanup: bool = True
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSentencePiece:
+    """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out:
+    `"one"` of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
+    """
+
+    strip: Literal["none", "one", "all", "token"] = "one"
+    unk_surface: str = " \u2047 "
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return self.strip != "none"
+
+
+Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece, DecodeSentencePiece)}
+
+
+def _decode_row(decode: Decoding) -> dict[str, Any]:
+    """As the outline has it. Older files have no type in it."""
+    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **asdict(decode)}
+
 
 # ======================== the whole ========================
 
@@ -425,7 +851,7 @@ class Spec:
     model: Model
     extra: tuple[ExtraToken, ...] = ()
     template: Template = Template()
-    decode: Decode = Decode()
+    decode: Decoding = Decode()
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -437,15 +863,16 @@ class Spec:
                     wanted = " or ".join(kind.__name__ for kind in kinds)
                     raise SubwordValueError(f"Spec.{name} must hold {wanted}, not {item!r}")
             object.__setattr__(self, name, items)
-        for name, kind in (
-            ("model", BPE),
-            ("template", Template),
-            ("decode", Decode),
-            ("roles", Mapping),
-            ("notes", Mapping),
+        for name, kinds in (
+            ("model", tuple(MODELS.values())),
+            ("template", (Template,)),
+            ("decode", tuple(DECODINGS.values())),
+            ("roles", (Mapping,)),
+            ("notes", (Mapping,)),
         ):
-            if not isinstance(getattr(self, name), kind):
-                raise SubwordValueError(f"Spec.{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+            if not isinstance(getattr(self, name), kinds):
+                wanted = " or a ".join(kind.__name__ for kind in kinds)
+                raise SubwordValueError(f"Spec.{name} must be a {wanted}, not {getattr(self, name)!r}")
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
@@ -458,25 +885,17 @@ class Spec:
         """Everything but the packed buffers, as plain data that JSON can hold; `from_outline` is its inverse."""
         return {
             "stages": [{"stage": type(stage).__name__, **asdict(stage)} for stage in self.stages],
-            "model": {
-                "type": type(self.model).__name__,
-                "priority": self.model.priority,
-                "ignore_merges": self.model.ignore_merges,
-                **{name: value for name in _UNITS if (value := getattr(self.model, name)) != _UNITS[name]},
-            },
+            "model": {"type": type(self.model).__name__, **self.model.settings()},
             "extra": [asdict(token) for token in self.extra],
             "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
-            **({} if self.decode == Decode() else {"decode": asdict(self.decode)}),
+            **({} if self.decode == Decode() else {"decode": _decode_row(self.decode)}),
         }
 
     def buffers(self) -> dict[str, bytes]:
         """The packed buffers by name, little-endian."""
-        vocab = self.model.vocab
         return {
-            "pieces": vocab.pieces.data,
-            "offsets": vocab.pieces.offsets.astype("<u8").tobytes(),
-            "ids": vocab.ids.astype("<u4").tobytes(),
-            "merges": self.model.merges.astype("<u4").tobytes(),
+            name: buffer if isinstance(buffer, bytes) else buffer.astype(buffer.dtype.newbyteorder("<")).tobytes()
+            for name, buffer in self.model.buffers().items()
         }
 
     @classmethod
@@ -495,24 +914,17 @@ class Spec:
             STAGES[row["stage"]](**{name: value for name, value in row.items() if name != "stage"})
             for row in outline["stages"]
         )
-        if outline["model"]["type"] != "BPE":
+        if outline["model"]["type"] not in MODELS:
             raise SubwordValueError(f"unknown model {outline['model']['type']!r}")
-        model = BPE(
-            vocab=Vocab(
-                Packed(buffers["pieces"], np.frombuffer(buffers["offsets"], dtype="<u8")),
-                np.frombuffer(buffers["ids"], dtype="<u4"),
-            ),
-            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
-            priority=outline["model"]["priority"],
-            ignore_merges=outline["model"]["ignore_merges"],
-            **{name: outline["model"].get(name, value) for name, value in _UNITS.items()},
-        )
+        model = MODELS[outline["model"]["type"]].of_parts(outline["model"], buffers)
+        decode = {**outline.get("decode", {})}
+        decoding = DECODINGS[decode.pop("type", "Decode")]
         return cls(
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
             template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
-            decode=Decode(**outline.get("decode", {})),
+            decode=decoding(**decode),
             roles=roles or {},
             notes=notes or {},
         )

@@ -14,14 +14,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, sampling
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
-from .byte_alphabet import to_alphabet
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
-from .spec import MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
+from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex, Unigram
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
@@ -45,12 +44,13 @@ def load(
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its
-            `merges.txt`, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary file, or a folder with one of
-            these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`,
-            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256.
+        path: a native `.subword` file, a `tokenizer.json` with a BPE or a WordPiece, a `.tiktoken` file, a `vocab.json`
+            with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary
+            file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`,
+            `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked
+            by its SHA-256.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
-            `vocab.json`) and is not a known one.
+            `vocab.json`) and is not a known one; for a `vocab.txt`, `"bert-uncased"` or `"bert-cased"`.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
         engine: `"core"`, or `"reference"` to run it in plain Python.
 
@@ -146,7 +146,7 @@ class Tokenizer:
         return self._spec.roles.get("unk") if unk is None else unk
 
     def token_bytes(self, id: int) -> bytes:
-        """The bytes that `id` decodes to.
+        """The bytes that `id` decodes to, by itself: without a `##` in front, and without a space.
 
         Raises:
             UnknownTokenError: the vocabulary has no such id.
@@ -156,7 +156,7 @@ class Tokenizer:
 
     def token_piece(self, id: int) -> str:
         """The token as files of the vocabulary spell it: `Ġthe` for the bytes ` the` (GPT-2's byte alphabet), `the</w>`
-        where the vocabulary has a marker for the end of a word.
+        where the vocabulary has a marker for the end of a word, `##ing` where it has a prefix for what continues one.
 
         Raises:
             UnknownTokenError: the vocabulary has no such id.
@@ -166,11 +166,10 @@ class Tokenizer:
         if id in self._extra_by_id:
             return self._extra_by_id[id]
         model = self._spec.model
-        data = (model.vocab.piece_of(id) or data) if model.end_of_word else data
-        return to_alphabet(data) if model.unit == "byte" else data.decode(errors="replace")
+        return model.spelled(model.vocab.piece_of(id) or data)
 
     def token_id(self, token: str | bytes) -> int:
-        """The id of a token, given as its bytes or as text, with the marker for the end of a word if it has one.
+        """The id of a token, given as its bytes or as text, with the marker or prefix that it has in the vocabulary.
 
         Raises:
             UnknownTokenError: it is no entry of the vocabulary, though it may well encode to several.
@@ -194,7 +193,12 @@ class Tokenizer:
         Returns:
             Shape (entries, 2), in the order of `spec.model.vocab`. -1 for a single byte, and for an entry that its
             bytes do not encode to (unreachable by merges).
+
+        Raises:
+            SubwordValueError: the model has no merges.
         """
+        if not isinstance(self._spec.model, BPE):
+            raise SubwordValueError(f"a {type(self._spec.model).__name__} has no merges; only a BPE has")
         pairs: npt.NDArray[np.int64] = self._engine.last_merges()
         return pairs
 
@@ -232,6 +236,53 @@ class Tokenizer:
     def encode_ordinary(self, text: Text) -> list[int]:
         """The ids of a text in which special tokens are just text. Can never give a special id."""
         return self._encode(text, self._ordinary_policy, False)
+
+    def nbest(self, text: Text, n: int) -> list[tuple[list[int], float]]:
+        """The `n` best segmentations of a text, the best first, each with its score: the sum of its entries' scores.
+
+        As `encode_ordinary`, with special tokens just text. There may be fewer.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram.
+        """
+        return sampling.nbest(self._parts(text), integer("n", n, 1))
+
+    def sample(
+        self, text: Text, alpha: float = 1.0, *, seed: int, n: int = 1, nbest: int | None = None, distinct: bool = False
+    ) -> list[tuple[list[int], float]]:
+        """`n` random segmentations of a text, each with the logarithm of its probability (Kudo 2018, "Subword
+        Regularization").
+
+        A segmentation is drawn with a probability proportional to exp(`alpha` x its score), of all that there are, or
+        of the `nbest` best: 0 draws all alike, 1 by the model, and large numbers nearly always the best one. With
+        `distinct`, none is drawn twice. Special tokens are just text. The same `seed` draws the same.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram; `distinct` goes with text that is one piece.
+        """
+        parts, n, alpha = self._parts(text), integer("n", n, 1), _number("alpha", alpha)
+        seed = integer("seed", seed)
+        if nbest is not None:
+            if distinct:
+                raise SubwordValueError("give nbest or distinct, not both")
+            return sampling.sample_of_nbest(parts, n, alpha, integer("nbest", nbest, 1), seed)
+        return (sampling.sample_different if distinct else sampling.sample)(parts, n, alpha, seed)
+
+    def entropy(self, text: Text, alpha: float = 1.0) -> float:
+        """The entropy, in nats, of the segmentations of a text as `sample` draws them.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram.
+        """
+        return sampling.entropy(self._parts(text), _number("alpha", alpha))
+
+    def _parts(self, text: Text) -> list[sampling.Part]:
+        if not isinstance(self._spec.model, Unigram):
+            kind = type(self._spec.model).__name__
+            raise SubwordValueError(f"a {kind} gives segmentations no probabilities; only a Unigram does")
+        if not isinstance(self._engine, _core.Engine) or not isinstance(self._ordinary_policy, _core.Policy):
+            raise SubwordValueError("the plain-Python engine draws no samples; subword.unigram.reference shows how")
+        return self._engine.segmentations(text, self._ordinary_policy)
 
     def encode_to_numpy(
         self,
@@ -608,8 +659,8 @@ class Tokenizer:
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
             format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
-                `"subword-nmt"` or `"clip"`; by default what the name says (`.subword`, `.json`, `.tiktoken`, `.codes`,
-                `.txt.gz`).
+                `"subword-nmt"`, `"clip"` or `"vocab.txt"`; by default what the name says (`.subword`, `.json`,
+                `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).
@@ -686,7 +737,7 @@ class StreamDecoder:
     def feed(self, ids: int | Iterable[int]) -> str:
         """The text that the next id, or the next few, make certain."""
         listed = ids if isinstance(ids, Iterable) else [ids]
-        if self._tokenizer.spec.decode.trim:
+        if self._tokenizer.spec.decode.looks_around:
             return self._decode(self._more(list(listed)), final=False)
         return self._decode(self._tokenizer.decode_bytes(listed, self._skip), final=False)
 
@@ -778,3 +829,9 @@ def ill_formed(error: UnicodeDecodeError) -> SubwordValueError:
         f"the ids are not well-formed UTF-8 at byte {error.start} of the text ({error.reason}); pass "
         'errors="replace", or use decode_bytes'
     )
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e6 < value < 1e6:
+        raise SubwordValueError(f"{name} must be a number, not {value!r}")
+    return float(value)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import patterns
+from . import bert, patterns, training_wordpiece
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .checkpoint import Checkpoint
@@ -44,6 +44,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 `llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
 """
 
+_PATTERNS = {"bpe": "o200k", "wordpiece": "bert-cased"}
+"""Which pattern is taken where none is given."""
+
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
 
 ALL_BYTES = [bytes([byte]) for byte in range(256)]
@@ -58,7 +61,8 @@ def train(
     files: Iterable[str | os.PathLike[str]] | None = None,
     counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
     vocab_size: int,
-    algorithm: Literal["bpe"] = "bpe",
+    algorithm: Literal["bpe", "wordpiece"] = "bpe",
+    criterion: Literal["likelihood", "frequency"] = "likelihood",
     pattern: str | SplitRegex | None = None,
     digits: Literal["pattern", "one", "three-left", "three-right"] | None = None,
     special_tokens: Iterable[str] = (),
@@ -92,6 +96,9 @@ def train(
     of Rare Words with Subword Units", over bytes). Counts are exact, in 64 bits. Special tokens cut the text and are
     never counted.
 
+    With `algorithm="wordpiece"`, tokens are made of characters, those that continue a word with `##` in front, and what
+    is learned is only the vocabulary: it is encoded with the longest entry first (`spec.WordPiece`).
+
     Args:
         texts: the texts, each `str` or bytes, or rows (mappings, as of a data set of Hugging Face's) with a text in
             their `field`. One text alone is an error, not a corpus of its characters.
@@ -101,12 +108,16 @@ def train(
             `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
             tokens included.
+        criterion: of a WordPiece, which pair is merged: with `"likelihood"`, the one with the highest count(ab) /
+            (count(a) * count(b)), as published; with `"frequency"`, that with the highest count(ab), as the trainer of
+            HF tokenizers does it.
         pattern: the name of a row of `subword.patterns.PATTERNS`, or `subword.SplitRegex(r"…")`; `"o200k"` if not
-            given.
+            given. Of a WordPiece mostly `"bert-cased"`, which is taken if not given, or `"bert-uncased"`: BERT's basic
+            tokenization.
         digits: how numbers are cut before the pattern sees the rest: `"pattern"` leaves them to the pattern; `"one"`
             makes each a piece; `"three-left"` groups up to three from the left; `"three-right"` groups three from the
             right, so that place values line up (`1|234|567`).
-        special_tokens: these get the last ids, in their order.
+        special_tokens: these get the last ids, in their order; `[UNK]` of a WordPiece has the id 0.
         bos_token, eos_token: special tokens that `add_special_tokens=True` puts before and after a text.
         pad_token: the special token that fills up batches.
         normalization: a Unicode normalization form to bring the text into first.
@@ -169,13 +180,21 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    choice("algorithm", algorithm, ("bpe",))
+    choice("algorithm", algorithm, ("bpe", "wordpiece"))
+    choice("criterion", criterion, training_wordpiece.CRITERIA)
     choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_marker(end_of_word, unit)
     least = integer("min_count", min_count, 1)
     wanted = Wanted.of(max_token_bytes, initial, limit_alphabet, keep_whole_characters, unit)
+    if algorithm == "wordpiece" and (
+        (unit, end_of_word, byte_order, checkpoint) != ("byte", "", "value", None) or wanted != Wanted()
+    ):
+        raise SubwordValueError(
+            "a WordPiece is made of characters, and of all there are: leave out unit, end_of_word, byte_order, "
+            "checkpoint, max_token_bytes, initial, limit_alphabet and keep_whole_characters"
+        )
     limit = None if memory is None else byte_count("memory", memory)
     vocab_size = integer("vocab_size", vocab_size)
     threads = thread_count(threads)
@@ -183,7 +202,10 @@ def train(
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
     if counts is None:
         splitting = Splitting(
-            "o200k" if pattern is None else pattern, "pattern" if digits is None else digits, normalization, specials
+            _PATTERNS[algorithm] if pattern is None else pattern,
+            "pattern" if digits is None else digits,
+            normalization,
+            specials,
         )
     else:
         table = table_of(counts, texts, files)
@@ -192,9 +214,11 @@ def train(
         specials = splitting.special_tokens
     if unit == "character" and UNK in specials:
         raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
-    wanted.check_pieces(splitting)
-    first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
-    check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
+    first_merges = 0
+    if algorithm == "bpe":
+        wanted.check_pieces(splitting)
+        first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
+        check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
     saved = None
     if checkpoint is not None:
         told = {name: str(weight) for name, weight in sorted((weights or {}).items())}
@@ -238,14 +262,17 @@ def train(
     if pieces.distinct == 0:
         raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 
-    if unit == "byte":
+    if algorithm == "wordpiece":
+        alphabet = training_wordpiece.alphabet_of(pieces, criterion)
+    elif unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
         symbols = pieces.characters(end_of_word, wanted.limit_alphabet, wanted.initial)
         wanted.check_characters(symbols, end_of_word)
         alphabet = [UNK.encode(), *symbols]
-        check_size(vocab_size, alphabet, first_merges, specials)
-    room = vocab_size - len(alphabet) - len(specials)
+    others = [token for token in specials if token != bert.UNK or algorithm == "bpe"]  # than those in the alphabet
+    check_size(vocab_size, alphabet, first_merges, others)
+    room = vocab_size - len(alphabet) - len(others)
     start = None if saved is None else saved.start(pieces)
 
     def tell(done: int) -> bool:
@@ -257,8 +284,12 @@ def train(
         progress("learn", 0, room)  # with much text, the first merge is a while away
     told_to = (tie_rule, tell if progress or saved else None, wanted.max_token_bytes)
     rest = (wanted.initial, start, saved and saved.keep)
+    learned = None
     try:
-        if unit == "byte":
+        if algorithm == "wordpiece":
+            learned = training_wordpiece.learn(pieces, alphabet, room, criterion, tie_rule, told_to[1])
+            merges, found, certain, size = learned.merges, learned.counts, 0, learned.size
+        elif unit == "byte":
             order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
             merges, found, certain, size = pieces.learn_bpe(room, order, *told_to, whole, *rest)
         else:
@@ -272,10 +303,10 @@ def train(
         merges = merges + np.uint32(1)  # behind <unk>
     if saved is not None:
         saved.remove()
-    report = {
+    report: dict[str, Any] = {
         "algorithm": algorithm,
         "asked": vocab_size,
-        "vocab_size": len(alphabet) + len(merges) + len(specials),
+        "vocab_size": len(alphabet) + len(merges) + len(others),
         "merges": len(merges),
         "stopped": "vocab size reached" if len(merges) == room else "no pairs left",
         "least_count": number(int(found[-1]), scale) if len(found) else None,
@@ -288,7 +319,7 @@ def train(
         "byte_order": byte_order,
         **wanted.report(first_merges),
         "learned_from": {"pieces": number(pieces.total, scale), "bytes": number(size[0], scale)},
-        "curve": curve(found, size, len(alphabet) + len(specials), scale),
+        "curve": curve(found, size, len(alphabet) + len(others), scale),
     }
     if any(table.sources):
         sizes = {name: [part.bytes for part in parts] for name, parts in table.sources.items()}
@@ -311,12 +342,19 @@ def train(
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
     roles = (bos_token, eos_token, pad_token)
-    spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report, history(found, size, scale))
-    if unit == "character":
+    if learned is not None:
+        del report["byte_order"]
+        report |= {"criterion": criterion, "alphabet": len(alphabet) - 1}
+        spec = training_wordpiece.spec_of(splitting.stages, learned, specials, roles, report)
+    else:
+        spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report, history(found, size, scale))
+    if unit == "character" and isinstance(spec.model, BPE):
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
         # Where pieces keep the white space around them, the marker stands for none.
-        drops = isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
+        drops = splitting.pattern in bert.CLEANINGS or (
+            isinstance(splitting.pattern, str) and patterns.get_pattern(splitting.pattern).drops
+        )
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
         which = "that may be merged " if wanted.max_token_bytes or wanted.keep_whole_characters else ""
@@ -419,7 +457,7 @@ def check_size(vocab_size: int, alphabet: Sequence[bytes], first_merges: int, sp
     """Refuse a size that has no room for these, or is beyond all ids."""
     minimum = len(alphabet) + first_merges + len(specials)
     if vocab_size < minimum:
-        units = "256 bytes" if alphabet == ALL_BYTES else f"{UNK} and {len(alphabet) - 1} characters"
+        units = "256 bytes" if alphabet == ALL_BYTES else f"{alphabet[0].decode()} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
             f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
             + (f" and {first_merges} merges for the initial tokens" if first_merges else "")

@@ -371,7 +371,8 @@ impl Engine {
 
     /// The check of a text, shared out to its parts: what one of them finds, the whole text tells as it always does.
     fn check_part(&self, part: &Part<'_>, policy: &Policy) -> Result<()> {
-        let is_good = self.bpe().check(&part.text[part.range.clone()]).is_ok() && policy.allows(part.text, &part.range);
+        let is_good =
+            self.model().check(&part.text[part.range.clone()]).is_ok() && policy.allows(part.text, &part.range);
         if is_good {
             Ok(())
         } else {
@@ -400,7 +401,9 @@ mod tests {
     use crate::bpe::units::UnitRow;
     use crate::bpe::Bpe;
     use crate::bpe::Priority;
+    use crate::decode::Decoding;
     use crate::extra::{Extra, Kind};
+    use crate::model::Model;
     use crate::vocab::Vocab;
 
     const PARTS: [&str; 34] = [
@@ -507,8 +510,9 @@ mod tests {
         let rows: Vec<Vec<String>> =
             stages.iter().map(|row| row.iter().map(|&setting| setting.to_owned()).collect()).collect();
         let units = UnitRow { by_characters: false, end_of_word: Vec::new(), unk: None };
-        let bpe = Arc::new(Bpe::new(vocab, merges, false, units, None).unwrap());
-        Engine::new(&rows, bpe, extras, (vec![1, 2], vec![3]), (Vec::new(), false)).unwrap()
+        let model = Arc::new(Model::Bpe(Bpe::new(vocab, merges, false, units, None).unwrap()));
+        let decoding = Decoding::Plain { shown: Vec::new(), trim: false };
+        Engine::new(&rows, model, extras, (vec![1, 2], vec![3]), decoding).unwrap()
     }
 
     /// Texts of which some are made bytes later: those whose bit is set in `later`.

@@ -448,7 +448,7 @@ impl<'a> Chunks<'a> {
         let Stretch { start, end, .. } = *stretch;
         let text = &self.limit.text[start..end];
         let pipeline = &self.limit.engine.pipeline;
-        let one_piece = self.limit.engine.bpe().counts(Direction::Backward).is_some()
+        let one_piece = self.limit.engine.model().counts(Direction::Backward).is_some()
             && !pipeline.adds_space()
             && self
                 .limit
@@ -458,7 +458,7 @@ impl<'a> Chunks<'a> {
         let repeats = one_piece && text[char_len(text, 0)..] == text[..text.len() - char_len(text, 0)];
         self.all_to = start;
         self.repeated.clear();
-        if let (true, Some(mut counts)) = (repeats, self.limit.engine.bpe().counts(Direction::Backward)) {
+        if let (true, Some(mut counts)) = (repeats, self.limit.engine.model().counts(Direction::Backward)) {
             let mut above = 0;
             for (size, &byte) in text.iter().enumerate() {
                 if size % STOP_EVERY == 0 {
@@ -467,7 +467,7 @@ impl<'a> Chunks<'a> {
                 counts.push(byte);
                 self.repeated.push(counts.count(size + 1) as usize);
                 above = if self.repeated[size] > self.room { above + 1 } else { 0 };
-                if above > self.limit.engine.bpe().longest() {
+                if above > self.limit.engine.model().longest() {
                     break;
                 }
             }
@@ -478,8 +478,8 @@ impl<'a> Chunks<'a> {
     /// The same in one long piece, where the tokens at each place depend on a few before it. Of two chunks that have
     /// the same tokens for as long as an entry can be, the one with more of them is no longer looked at.
     fn ways_in_piece(&self, stretch: &Stretch, sources: &[Source]) -> Result<(Vec<Place>, Vec<(usize, usize)>)> {
-        let (bpe, text, first) =
-            (self.limit.engine.bpe(), self.limit.text, sources.first().map_or(0, |first| first.at));
+        let (model, text, first) =
+            (self.limit.engine.model(), self.limit.text, sources.first().map_or(0, |first| first.at));
         let (mut reached, mut ways) = (Vec::new(), Vec::new());
         let mut reach = |source: &Source, at: usize, tokens: usize| {
             if tokens <= self.room && is_start(text, at) {
@@ -504,9 +504,9 @@ impl<'a> Chunks<'a> {
         let (mut waiting, mut at) = (sources.iter().peekable(), first);
         while at < stretch.end && (!active.is_empty() || waiting.peek().is_some()) {
             self.limit.ask()?;
-            let to = stretch.end.min(at + bpe.longest());
+            let to = stretch.end.min(at + model.longest());
             while let Some(source) = waiting.next_if(|source| source.at < to) {
-                active.extend(bpe.counts(Direction::Backward).map(|counts| (source, counts, 0)));
+                active.extend(model.counts(Direction::Backward).map(|counts| (source, counts, 0)));
             }
             for (source, counts, above) in &mut active {
                 for at in source.at + counts.size() + 1..=to {
@@ -517,10 +517,10 @@ impl<'a> Chunks<'a> {
                     reach(source, at, tokens);
                 }
             }
-            active.retain(|(.., above)| *above <= bpe.longest());
+            active.retain(|(.., above)| *above <= model.longest());
             let mut i = 0;
             while i < active.len() {
-                let is_worse = |other: &(&Source, Counts<'_>, usize)| is_worse(&active[i], other, bpe.longest());
+                let is_worse = |other: &(&Source, Counts<'_>, usize)| is_worse(&active[i], other, model.longest());
                 match active.iter().enumerate().any(|(j, other)| i != j && is_worse(other)) {
                     true => drop(active.remove(i)),
                     false => i += 1,
@@ -559,14 +559,14 @@ impl<'a> Chunks<'a> {
 
     /// Tokens that lead from before this place to behind `to` have a boundary at a character from it to `to`.
     fn first_needed(&self, start: usize, to: usize) -> usize {
-        let bpe = self.limit.engine.bpe();
-        let Some(trie) = bpe.trie(Direction::Forward) else { return start };
-        let text = &self.limit.text[..self.limit.text.len().min(to + bpe.longest())];
+        let model = self.limit.engine.model();
+        let Some(trie) = model.trie(Direction::Forward) else { return start };
+        let text = &self.limit.text[..self.limit.text.len().min(to + model.longest())];
         // Places inside characters from which tokens can lead beyond `to`, past the boundaries of all characters.
         let mut within = vec![to + 1];
         let mut first = to;
         for at in (start..to).rev() {
-            if first.min(within[within.len() - 1]) > at + bpe.longest() {
+            if first.min(within[within.len() - 1]) > at + model.longest() {
                 break;
             }
             let end = at + trie.longest_len(&text[at..]).max(1);

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::bpe::seams::LEAD;
-use crate::bpe::Bpe;
 use crate::cache::{Cache, Count, Encoder, Output};
-use crate::decode::{Decoder, WordEnds};
+use crate::decode::{Decoder, Decoding};
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
-use crate::pipeline::{Pipeline, StageRow, Stop, Unit};
+use crate::model::Model;
+use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
+use crate::scored::Scored;
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
@@ -19,7 +20,7 @@ const KEPT: usize = 1 << 29;
 
 pub struct Engine {
     pub pipeline: Pipeline,
-    pub(crate) bpe: Arc<Bpe>,
+    pub(crate) model: Arc<Model>,
     /// Ids are the entries' indices.
     plain_ids: bool,
     pub(crate) decoder: Decoder,
@@ -27,6 +28,8 @@ pub struct Engine {
     n_vocab: usize,
     /// What threads have learned about pieces; each takes one for the time of a call.
     caches: Mutex<Vec<Cache>>,
+    /// The same of words as they stand in the text.
+    word_caches: Mutex<Vec<Cache>>,
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -43,37 +46,38 @@ pub const MAX_TEXT: usize = 1 << 40;
 impl Engine {
     pub fn new(
         stages: &[StageRow],
-        bpe: Arc<Bpe>,
+        model: Arc<Model>,
         extras: Vec<Extra>,
         template: (Vec<u32>, Vec<u32>),
-        (shown, trim): (Vec<u8>, bool),
+        decoding: Decoding,
     ) -> Result<Self> {
-        let marker = bpe.end_of_word().to_vec();
+        let vocab = model.vocab();
         let mut extra_of_id = IntMap::default();
         for (index, extra) in extras.iter().enumerate() {
-            if let Some(entry) = bpe.vocab.token_of_id(extra.id).filter(|&t| bpe.vocab.piece(t) != extra.content) {
+            if let Some(entry) = vocab.token_of_id(extra.id).filter(|&t| vocab.piece(t) != extra.content) {
                 return Err(Error::format(format!(
                     "the id {} is given to the extra token {} and to the entry {}",
                     extra.id,
                     show(&extra.content),
-                    show(bpe.vocab.piece(entry))
+                    show(vocab.piece(entry))
                 )));
             }
             if extra_of_id.insert(u64::from(extra.id), index).is_some() {
                 return Err(Error::format(format!("the id {} is given to two extra tokens", extra.id)));
             }
         }
-        let largest = (0..bpe.vocab.len() as Token).next_back().map(|token| bpe.vocab.id(token));
+        let largest = (0..vocab.len() as Token).next_back().map(|token| vocab.id(token));
         let n_vocab = extras.iter().map(|extra| extra.id).chain(largest).max().map_or(0, |id| id as usize + 1);
         let pipeline = Pipeline::new(stages, extras)?;
         let engine = Self {
-            plain_ids: (0..bpe.vocab.len() as Token).all(|token| bpe.vocab.id(token) == token),
+            plain_ids: (0..vocab.len() as Token).all(|token| vocab.id(token) == token),
             pipeline,
-            bpe,
-            decoder: Decoder::new(extra_of_id, (!marker.is_empty()).then_some(WordEnds { marker, shown, trim })),
+            decoder: Decoder::new(extra_of_id, decoding, model.end_of_word()),
+            model,
             template,
             n_vocab,
             caches: Mutex::default(),
+            word_caches: Mutex::default(),
         };
         for &id in engine.template.0.iter().chain(&engine.template.1) {
             engine.token_bytes(id).map_err(|error| Error::format(format!("the template: {error}")))?;
@@ -87,13 +91,20 @@ impl Engine {
     }
 
     pub fn plan(&self) -> Vec<(String, String, String)> {
-        [self.pipeline.plan(), self.bpe.plan()].concat()
+        let mut rows = self.pipeline.plan();
+        if self.pipeline.has_words_alone() {
+            let why =
+                "no stage looks across white space or punctuation; not where tokens are taken from normalized text";
+            rows.push(("word met before".into(), "looked up as it stands in the text".into(), why.into()));
+        }
+        rows.extend(self.model.plan());
+        rows
     }
 
     /// The ids that the last merge of each entry joins, in the order of the vocabulary; None where there is none.
     pub fn last_merges(&self) -> Vec<Option<(u32, u32)>> {
-        let ids = |(left, right)| (self.bpe.vocab.id(left), self.bpe.vocab.id(right));
-        self.bpe.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
+        let ids = |(left, right)| (self.model.vocab().id(left), self.model.vocab().id(right));
+        self.model.last_merges().into_iter().map(|pair| pair.map(ids)).collect()
     }
 
     /// No special token is taken from text; text that spells one is refused.
@@ -116,7 +127,7 @@ impl Engine {
     /// Refuses text that is too long, that holds a forbidden string, or that has bytes without an entry.
     pub fn check_text(&self, text: &[u8], policy: &Policy) -> Result<()> {
         check_len(text)?;
-        self.bpe.check(text)?;
+        self.model.check(text)?;
         policy.check(text)
     }
 
@@ -151,12 +162,35 @@ impl Engine {
         stop: Stop<'_>,
         out: &mut impl Output,
     ) -> Result<()> {
-        let mut cache = self.cache();
+        if self.pipeline.takes_words_alone(policy) {
+            return self.encode_words(text, policy, stop, out);
+        }
+        let mut cache = self.cache(&self.caches);
+        let mut ids = Vec::new();
         self.pipeline.run(text, policy, continues, stop, |unit| {
             match unit {
+                Unit::Pieces { segment, bounds } if self.parted().is_some() => {
+                    let Some(scored) = self.parted() else { return Ok(()) };
+                    for &(start, end) in bounds {
+                        ids.clear();
+                        let (piece, mut at) = (&segment.bytes[start..end], 0);
+                        while at < piece.len() {
+                            let mut parts = [(0, 0); BATCH];
+                            let mut len = 0;
+                            while len < BATCH && at < piece.len() {
+                                let next = scored.part_end(piece, at);
+                                parts[len] = (at, next);
+                                (at, len) = (next, len + 1);
+                            }
+                            cache.encode(piece, &parts[..len], &mut ids, self);
+                        }
+                        scored.settle(piece, &mut ids);
+                        out.add(|out| out.extend_from_slice(&ids));
+                    }
+                }
                 Unit::Pieces { segment, bounds } => {
                     let mut encode = |bounds: &[(usize, usize)]| cache.encode(&segment.bytes, bounds, out, self);
-                    let seams = if has_wide(&segment.bytes, bounds) { self.bpe.seams() } else { None };
+                    let seams = if has_wide(&segment.bytes, bounds) { self.model.seams() } else { None };
                     match seams {
                         Some(seams) => seams.parts(&segment.bytes, bounds, encode),
                         None => encode(bounds),
@@ -166,35 +200,45 @@ impl Engine {
             }
             Ok(())
         })?;
-        self.keep(cache);
+        self.keep(&self.caches, cache);
         Ok(())
+    }
+
+    /// The same where what a word becomes does not depend on what is beside it: words are known as they stand in the text.
+    fn encode_words(&self, text: &[u8], policy: &Policy, stop: Stop<'_>, out: &mut impl Output) -> Result<()> {
+        let (mut cache, encoder) = (self.cache(&self.word_caches), Words { engine: self });
+        self.pipeline.run_words(text, policy, stop, |unit| {
+            match unit {
+                Unit::Pieces { segment, bounds } => cache.encode(&segment.bytes, bounds, out, &encoder),
+                Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
+            }
+            Ok(())
+        })?;
+        self.keep(&self.word_caches, cache);
+        Ok(())
+    }
+
+    /// A model whose pieces are encoded part by part.
+    fn parted(&self) -> Option<&Scored> {
+        match &*self.model {
+            Model::Scored(scored) if scored.has_parts() => Some(scored),
+            _ => None,
+        }
     }
 
     fn to_ids(&self, tokens: &mut [Token]) {
         if !self.plain_ids {
-            tokens.iter_mut().for_each(|token| *token = self.bpe.vocab.id(*token));
+            tokens.iter_mut().for_each(|token| *token = self.model.vocab().id(*token));
         }
     }
 
     /// A cache that no other thread uses.
-    fn cache(&self) -> Cache {
-        self.free_caches().and_then(|mut caches| caches.pop()).unwrap_or_default()
+    fn cache(&self, caches: &Mutex<Vec<Cache>>) -> Cache {
+        free_caches(caches).and_then(|mut caches| caches.pop()).unwrap_or_default()
     }
 
-    /// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
-    /// what was learned. After a fork the lock may be held by a thread that is no more.
-    fn free_caches(&self) -> Option<MutexGuard<'_, Vec<Cache>>> {
-        let free = || self.caches.try_lock().ok();
-        free().or_else(|| {
-            (0..1000).find_map(|_| {
-                std::hint::spin_loop();
-                free()
-            })
-        })
-    }
-
-    fn keep(&self, cache: Cache) {
-        if let Some(mut caches) = self.free_caches() {
+    fn keep(&self, caches: &Mutex<Vec<Cache>>, cache: Cache) {
+        if let Some(mut caches) = free_caches(caches) {
             if caches.iter().map(Cache::size).sum::<usize>() + cache.size() <= KEPT {
                 caches.push(cache);
             }
@@ -211,7 +255,7 @@ impl Engine {
     ) -> Result<Spans> {
         self.check_text(text, policy)?;
         let mut spans = Spans::default();
-        let mut tokens = Vec::new();
+        let (mut tokens, mut ends) = (Vec::new(), Vec::new());
         if add_special_tokens {
             spans.ids.extend(&self.template.0);
             spans.bytes.resize(spans.ids.len(), (0, 0));
@@ -223,16 +267,15 @@ impl Engine {
                     spans.bytes.push(span);
                 }
                 Unit::Pieces { segment, bounds } => {
-                    for &(mut start, end) in bounds {
+                    for &(start, end) in bounds {
                         tokens.clear();
-                        self.bpe.encode(&segment.bytes[start..end], &mut tokens);
-                        for (i, &token) in tokens.iter().enumerate() {
-                            let piece = &segment.bytes[..end];
-                            let is_last = i + 1 == tokens.len();
-                            let after = if is_last { end } else { start + self.bpe.covers(token, piece, start) };
-                            spans.ids.push(self.bpe.vocab.id(token));
-                            spans.bytes.push(segment.span(start, after));
-                            start = after;
+                        ends.clear();
+                        self.model.encode_with_ends(&segment.bytes[start..end], &mut tokens, &mut ends);
+                        let mut from = start;
+                        for (&token, &end) in tokens.iter().zip(&ends) {
+                            spans.ids.push(self.model.vocab().id(token));
+                            spans.bytes.push(segment.span(from, start + end));
+                            from = start + end;
                         }
                     }
                 }
@@ -268,8 +311,12 @@ impl Engine {
         self.template.0.len() + self.template.1.len()
     }
 
-    pub fn bpe(&self) -> &Bpe {
-        &self.bpe
+    pub fn shared_model(&self) -> Arc<Model> {
+        self.model.clone()
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// Byte spans of the pieces and of the extra tokens between them.
@@ -300,19 +347,65 @@ impl Engine {
 
 impl Encoder for Engine {
     fn prepare(&self, piece: &[u8]) {
-        self.bpe.prepare(piece);
+        self.model.prepare(piece);
     }
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
+        if let Some(scored) = self.parted() {
+            return scored.encode_part(piece, out);
+        }
         let from = out.len();
-        self.bpe.encode(piece, out);
+        self.model.encode(piece, out);
         self.to_ids(&mut out[from..]);
     }
 
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+        if let Some(scored) = self.parted() {
+            for (piece, place) in pieces.iter().zip(places) {
+                let from = out.len();
+                scored.encode_part(piece, out);
+                *place = (from, out.len());
+            }
+            return;
+        }
         let from = out.len();
-        self.bpe.encode_all(pieces, out, places);
+        self.model.encode_all(pieces, out, places);
         self.to_ids(&mut out[from..]);
+    }
+}
+
+/// Another thread has them for some nanoseconds at most: so it is asked again a few times, as to go without costs
+/// what was learned. After a fork the lock may be held by a thread that is no more.
+fn free_caches(caches: &Mutex<Vec<Cache>>) -> Option<MutexGuard<'_, Vec<Cache>>> {
+    let free = || caches.try_lock().ok();
+    free().or_else(|| {
+        (0..1000).find_map(|_| {
+            std::hint::spin_loop();
+            free()
+        })
+    })
+}
+
+/// Encodes words as they stand in the text.
+struct Words<'e> {
+    engine: &'e Engine,
+}
+
+impl Encoder for Words<'_> {
+    fn prepare(&self, _: &[u8]) {}
+
+    fn encode(&self, word: &[u8], out: &mut Vec<u32>) {
+        let (from, engine) = (out.len(), self.engine);
+        engine.pipeline.rewrite_word(word, |piece| engine.model.encode(piece, out));
+        engine.to_ids(&mut out[from..]);
+    }
+
+    fn encode_all(&self, words: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
+        for (word, place) in words.iter().zip(places) {
+            let from = out.len();
+            self.encode(word, out);
+            *place = (from, out.len());
+        }
     }
 }
 

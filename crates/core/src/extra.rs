@@ -127,7 +127,7 @@ impl Extras {
                 .filter(|&i| {
                     let token = &self.tokens[i];
                     let is_taken = token.kind == Kind::Added || (token.kind == Kind::Special && allowed(token));
-                    is_taken && token.normalized == normalized
+                    is_taken && token.normalized == normalized && !self.content(i).is_empty()
                 })
                 .collect();
             if tokens.is_empty() {

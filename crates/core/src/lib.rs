@@ -1,13 +1,14 @@
 //! The engine room of `subword`: loops over text. It knows nothing of Python, opens no file and prints nothing.
 //!
 //! Text is bytes. [`unicode`] reads characters from it, [`split`] cuts it into pieces, [`pipeline`] runs the stages
-//! before a model (extra tokens, normalization, splitting) with an alignment to the original bytes, [`bpe`] turns
-//! pieces into ids and learns merges, [`count`] counts pieces, [`engine`] puts it together, [`batch`] does it for many
-//! texts, and [`decode`] goes back.
+//! before a model (extra tokens, normalization, splitting) with an alignment to the original bytes, a [`model`] ([`bpe`],
+//! [`wordpiece`]) turns pieces into ids, [`count`] counts pieces, which merges are learned from, [`engine`] puts it
+//! together, [`batch`] does it for many texts, and [`decode`] goes back.
 
 pub mod batch;
 pub mod bpe;
 pub mod cache;
+pub mod chars;
 pub mod chunk;
 pub mod count;
 pub mod decode;
@@ -22,14 +23,19 @@ pub mod limit;
 pub mod lost;
 pub mod lowercase;
 pub mod memory;
+pub mod model;
 pub mod normalize;
 pub mod parallel;
 pub mod pieces;
 pub mod pipeline;
 pub mod ranks;
 pub mod runs;
+pub mod scored;
+pub mod sentencepiece;
 pub mod split;
 pub mod unicode;
+pub mod unigram;
 pub mod vocab;
+pub mod wordpiece;
 
 pub use error::{Error, Kind, Result};

@@ -123,7 +123,7 @@ impl<'a> Limit<'a> {
                 Unit::Pieces { segment, bounds } => {
                     for &(start, end) in bounds {
                         tokens.clear();
-                        self.engine.bpe().encode(&segment.bytes[start..end], &mut tokens);
+                        self.engine.model().encode(&segment.bytes[start..end], &mut tokens);
                         push(segment.span(start, end), None, tokens.len());
                     }
                 }
@@ -167,7 +167,7 @@ impl<'a> Limit<'a> {
         let far = text.len() > 4 * self.policy.max_len() + 64 && !self.engine.pipeline.drops();
         let normalized = self.engine.pipeline.normalize(text, self.policy).filter(|_| far);
         let direction = if side == Side::Right { Direction::Forward } else { Direction::Backward };
-        let (Some(normalized), Some(trie)) = (normalized, self.engine.bpe().trie(direction)) else { return Ok(None) };
+        let (Some(normalized), Some(trie)) = (normalized, self.engine.model().trie(direction)) else { return Ok(None) };
         // White space at the far end is what an extra token beyond it may swallow.
         let bytes = match side {
             _ if !self.swallows => &normalized.bytes,
@@ -187,13 +187,13 @@ impl<'a> Limit<'a> {
                 }
             }
             end = farthest;
-            if end + self.engine.bpe().longest() >= len {
+            if end + self.engine.model().longest() >= len {
                 return Ok(None); // an entry could go beyond the window
             }
         }
         // What is put in front, or what a cluster that is cut off becomes, can make one token longer.
         if self.engine.pipeline.adds_space() || normalized.is_changed() {
-            end += self.engine.bpe().longest() + 1;
+            end += self.engine.model().longest() + 1;
         }
         let half = text.len() / 2;
         Ok(match side {
@@ -412,7 +412,7 @@ fn count_pieces(engine: &Engine, scanners: &[&Scanner], bytes: &[u8]) -> usize {
 }
 
 fn add_pieces(engine: &Engine, scanners: &[&Scanner], bytes: &[u8], tokens: &mut Vec<Token>) {
-    let Some((scanner, rest)) = scanners.split_first() else { return engine.bpe().encode(bytes, tokens) };
+    let Some((scanner, rest)) = scanners.split_first() else { return engine.model().encode(bytes, tokens) };
     let mut at = 0;
     while at < bytes.len() {
         let end = (scanner.end)(bytes, at);
@@ -536,7 +536,7 @@ impl<'a> Prefixes<'a> {
         // What the shortened piece leaves is one piece more.
         let head = long.before + long.counts.count(first - long.start) as usize;
         if long.rest.as_ref().is_none_or(|(from, counts)| *from != first || counts.size() < len - first) {
-            let Some(mut counts) = self.limit.engine.bpe().counts(Direction::Backward) else { return Ok(None) };
+            let Some(mut counts) = self.limit.engine.model().counts(Direction::Backward) else { return Ok(None) };
             self.bytes[first..len].iter().for_each(|&byte| counts.push(byte));
             long.rest = Some((first, counts));
         }
@@ -545,7 +545,7 @@ impl<'a> Prefixes<'a> {
 
     fn long_piece(&self, index: usize) -> Result<Option<LongPiece<'a>>> {
         let (engine, scanners) = (self.limit.engine, self.scanners);
-        let Some(mut counts) = engine.bpe().counts(Direction::Backward) else { return Ok(None) };
+        let Some(mut counts) = engine.model().counts(Direction::Backward) else { return Ok(None) };
         // Cut off in this piece, those before it may join it.
         let cut_off = &self.bytes[..start_before(&self.bytes, self.pieces[index].0 + EDGE)];
         let (mut start, mut before) = self.pieces[index.saturating_sub(CHANGED)];
@@ -565,7 +565,7 @@ impl<'a> Prefixes<'a> {
         let ends = scanners[0].prefix_ends.map(|ends| ends(&self.bytes, start, end));
         let ends = ends.filter(|ends| ends.iter().enumerate().any(|(i, &first)| i > 0 && first != start + i));
         // A longer prefix has tokens up to one of these places, all above the room.
-        let enough = if ends.is_none() { engine.bpe().longest() } else { usize::MAX };
+        let enough = if ends.is_none() { engine.model().longest() } else { usize::MAX };
         let mut above = 0;
         for (i, &byte) in piece.iter().enumerate() {
             if i % STOP_EVERY == 0 {
@@ -683,7 +683,7 @@ impl<'a> Suffixes<'a> {
             return Ok(None);
         }
         if self.long.as_ref().is_none_or(|(known, counts)| *known != end || counts.size() < end - rest) {
-            let Some(mut counts) = self.limit.engine.bpe().counts(Direction::Forward) else { return Ok(None) };
+            let Some(mut counts) = self.limit.engine.model().counts(Direction::Forward) else { return Ok(None) };
             for part in self.normalized.bytes[rest..end].rchunks(STOP_EVERY) {
                 self.limit.ask()?;
                 part.iter().rev().for_each(|&byte| counts.push(byte));
@@ -781,7 +781,7 @@ impl<'a> Rests<'a> {
         if scanners.is_empty() {
             if self.long.as_ref().is_none_or(|&(known, _)| known != end) {
                 let is_long = end - start > SHORT;
-                let counts = is_long.then(|| limit.engine.bpe().counts(Direction::Forward)).flatten();
+                let counts = is_long.then(|| limit.engine.model().counts(Direction::Forward)).flatten();
                 let Some(counts) = counts else { return Ok(count_pieces(limit.engine, &[], &self.text[start..end])) };
                 self.long = Some((end, counts));
             }

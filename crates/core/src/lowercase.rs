@@ -28,6 +28,11 @@ impl Lowercase {
         Ok(Self { final_sigma })
     }
 
+    /// Whether what a character becomes depends on others.
+    pub fn looks_around(self) -> bool {
+        self.final_sigma
+    }
+
     /// Whether what stands on one side of `at` surely becomes the same without the other side: a sigma looks far, but
     /// never across white space.
     pub fn is_cut(text: &[u8], at: usize) -> bool {

@@ -38,6 +38,11 @@ impl Form {
         })
     }
 
+    /// Whether it takes characters apart, so that what follows one does not change how it starts.
+    pub fn decomposes(self) -> bool {
+        matches!(self, Self::Nfd | Self::Nfkd)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Nfc => "NFC",

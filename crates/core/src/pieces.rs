@@ -1,10 +1,11 @@
 //! Distinct pieces with their counts: what merges are learned from.
 
 use crate::bpe::alphabet::{Alphabet, Characters, WholeCharacters};
-use crate::bpe::learn::{learn, Learned, Options, Progress};
+use crate::bpe::learn::{learn, Learned, Options, Progress, TieRule};
 use crate::error::{Error, Result};
 use crate::hash::{checksum, mix};
 use crate::lost::Lost;
+use crate::wordpiece::words::Words;
 
 #[derive(Default)]
 pub struct Pieces {
@@ -75,6 +76,22 @@ impl Pieces {
     /// The bytes, as an alphabet to learn whole characters with.
     pub fn whole_characters(&self, byte_ids: [u32; 256], initial: &[Vec<u8>]) -> WholeCharacters {
         WholeCharacters::new(byte_ids, self.iter().chain(initial.iter().map(|piece| &**piece)))
+    }
+
+    /// The characters of the pieces, as an alphabet to learn a WordPiece with.
+    pub fn words(&self, prefix: &str) -> Words {
+        Words::new(self.iter(), prefix.into())
+    }
+
+    /// Merges by likelihood, see `wordpiece::learn`.
+    pub fn learn_by_likelihood(
+        &self,
+        limit: usize,
+        alphabet: &impl Alphabet,
+        tie_rule: TieRule,
+        progress: Progress<'_>,
+    ) -> Result<Learned> {
+        crate::wordpiece::learn::learn(&self.items(), limit, alphabet, tie_rule, progress)
     }
 
     /// What was left out is looked at only where its pieces start as the same symbols whatever the pieces here are.

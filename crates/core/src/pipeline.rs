@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
+use crate::chars::CharRule;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
+use crate::sentencepiece::hf::Rule;
+use crate::sentencepiece::normalize::Normalizer;
 use crate::split::digits::{Digits, Place};
+use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
 use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
 
@@ -19,7 +23,15 @@ pub struct Pipeline {
     /// The splits, if all are scanners.
     scanners: Option<Vec<&'static Scanner>>,
     forms: Vec<Form>,
-    lowercases: bool,
+    /// Characters are changed one by one, as `Lowercase` does, which also looks at what is beside some.
+    maps: bool,
+    /// One of them looks at what is beside a character.
+    looks_around: bool,
+    /// Some are dropped, or get others beside them.
+    drops_chars: bool,
+    /// Nothing but the matching of tokens looks across white space or ASCII punctuation, or a Chinese character if so said:
+    /// so what stands between gives the same tokens wherever it stands.
+    words_alone: Option<Alone>,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     /// Nothing but tokens changes or cuts a text before it is split.
@@ -27,16 +39,28 @@ pub struct Pipeline {
     pub extras: Extras,
 }
 
+#[derive(Clone, Copy)]
+struct Alone {
+    chinese: bool,
+}
+
 /// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
 enum Splitter {
     Digits(Digits),
+    Punctuation(Punctuation),
     Pattern(Pattern),
 }
 
 enum Stage {
-    Match { normalized: bool },
+    Match {
+        normalized: bool,
+    },
     Rewrite(Rewrite),
     PrefixSpace,
+    /// SentencePiece's: it looks at the whole text, so nothing is known of parts of it.
+    SentencePiece(Box<Normalizer>),
+    /// Likewise.
+    Hf(Rule),
 }
 
 /// A stage that changes characters.
@@ -44,6 +68,7 @@ enum Stage {
 pub enum Rewrite {
     Normalize(Form),
     Lowercase(Lowercase),
+    Chars(CharRule),
 }
 
 impl Rewrite {
@@ -51,6 +76,7 @@ impl Rewrite {
         match self {
             Self::Normalize(form) => form.apply(text),
             Self::Lowercase(lowercase) => lowercase.apply(text),
+            Self::Chars(rule) => rule.apply(text),
         }
     }
 
@@ -58,6 +84,7 @@ impl Rewrite {
         match self {
             Self::Normalize(form) => form.apply_segment(segment),
             Self::Lowercase(lowercase) => lowercase.apply_segment(segment),
+            Self::Chars(rule) => rule.apply_segment(segment),
         }
     }
 }
@@ -75,6 +102,8 @@ enum Source {
     Plain(usize),
     /// For each byte the span of the original that it stands for.
     Mapped(Vec<(usize, usize)>),
+    /// For each byte, and for the end, where in the original what it stands for starts.
+    Starts(Vec<usize>),
 }
 
 impl<'t> Segment<'t> {
@@ -86,12 +115,18 @@ impl<'t> Segment<'t> {
         Self { bytes: Cow::Owned(bytes), source: Source::Mapped(spans) }
     }
 
+    /// `starts` has one number more than there are bytes.
+    pub fn with_starts(bytes: Vec<u8>, starts: Vec<usize>) -> Self {
+        Self { bytes: Cow::Owned(bytes), source: Source::Starts(starts) }
+    }
+
     /// The span of the original that the bytes `from..to` stand for.
     #[inline]
     pub fn span(&self, from: usize, to: usize) -> (usize, usize) {
         match &self.source {
             Source::Plain(start) => (start + from, start + to),
             Source::Mapped(spans) if from < to => (spans[from].0, spans[to - 1].1),
+            Source::Starts(starts) => (starts[from], starts[to]),
             Source::Mapped(spans) => {
                 let at = spans.get(from).map_or_else(|| spans.last().map_or(0, |span| span.1), |span| span.0);
                 (at, at)
@@ -108,6 +143,7 @@ impl<'t> Segment<'t> {
         let source = match &self.source {
             Source::Plain(start) => Source::Plain(start + from),
             Source::Mapped(spans) => Source::Mapped(spans[from..to].to_vec()),
+            Source::Starts(starts) => Source::Starts(starts[from..=to].to_vec()),
         };
         let bytes = match &self.bytes {
             Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[from..to]),
@@ -159,7 +195,9 @@ impl Pipeline {
         let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty() && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex"))) {
+            if !splits.is_empty()
+                && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex" | "SplitPunctuation")))
+            {
                 return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
             }
             match row[..] {
@@ -172,7 +210,16 @@ impl Pipeline {
                     rewrites.push(Rewrite::Lowercase(Lowercase::new(final_sigma == "true", version)?));
                     stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
+                [name @ ("CleanText" | "PadChinese" | "StripAccents"), ref version @ ..] => {
+                    rewrites.push(Rewrite::Chars(CharRule::new(name, version.first().copied())?));
+                    stages.extend(rewrites.last().copied().map(Stage::Rewrite));
+                }
+                ["SplitPunctuation", version] => splits.push(Splitter::Punctuation(Punctuation::new(version)?)),
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
+                ["SentencePiece", rules, prefix, remove, escape, suffix, ref protected @ ..] => {
+                    let flags = [prefix, remove, escape, suffix].map(|flag| flag == "true");
+                    stages.push(Stage::SentencePiece(Box::new(Normalizer::new(rules, flags, protected)?)));
+                }
                 ["Split", name, version] => {
                     check_version(version)?;
                     splits.push(Splitter::Pattern(Pattern::scanner(name)?));
@@ -183,7 +230,10 @@ impl Pipeline {
                     splits.push(Splitter::Pattern(pattern));
                 }
                 ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
-                _ => return Err(Error::format(format!("unknown stage {row:?}"))),
+                _ => match Rule::new(&row)? {
+                    Some(rule) => stages.push(Stage::Hf(rule)),
+                    None => return Err(Error::format(format!("unknown stage {row:?}"))),
+                },
             }
         }
         if splits.is_empty() {
@@ -194,23 +244,50 @@ impl Pipeline {
             Stage::Rewrite(_) => 1,
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
+            Stage::SentencePiece(_) | Stage::Hf(_) => 4,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
         let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
-        let is_orderly = stages.iter().filter(matters).map(order).is_sorted();
+        let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_) | Stage::Hf(_)));
+        let is_orderly = !looks_far && stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
-            Splitter::Digits(_) => None,
+            Splitter::Digits(_) | Splitter::Punctuation(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
         };
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
+        let drops_chars = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(_)));
+        let maps = lowercases || drops_chars;
+        let looks_around =
+            rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(it) if it.looks_around()));
         let forms = rewrites.iter().filter_map(|rewrite| match rewrite {
             Rewrite::Normalize(form) => Some(*form),
-            Rewrite::Lowercase(_) => None,
+            Rewrite::Lowercase(_) | Rewrite::Chars(_) => None,
         });
         let forms = forms.collect();
-        let scanners = if lowercases { None } else { splits.iter().map(scanner).collect() };
+        let scanners = if maps { None } else { splits.iter().map(scanner).collect() };
+        let is_alone = |rewrite: &Rewrite| match rewrite {
+            Rewrite::Normalize(form) => form.decomposes(),
+            Rewrite::Lowercase(lowercase) => !lowercase.looks_around(),
+            Rewrite::Chars(_) => true,
+        };
+        let has_space = stages.iter().any(|stage| matches!(stage, Stage::PrefixSpace));
+        let is_cut = matches!(splits[..], [Splitter::Punctuation(_)]) && !has_space;
+        let chinese = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(CharRule::PadChinese)));
+        let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then_some(Alone { chinese });
         let extras = Extras::new(extras, rewrites)?;
-        Ok(Self { stages, splits, scanners, is_orderly, only_matches, extras, forms, lowercases })
+        Ok(Self {
+            stages,
+            splits,
+            scanners,
+            is_orderly,
+            only_matches,
+            extras,
+            forms,
+            maps,
+            looks_around,
+            drops_chars,
+            words_alone,
+        })
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -226,12 +303,26 @@ impl Pipeline {
             Stage::Rewrite(Rewrite::Lowercase(lowercase)) => {
                 row("lower case", lowercase.to_string(), "character by character")
             }
+            Stage::Rewrite(Rewrite::Chars(rule)) => {
+                let (step, how, why) = rule.plan();
+                row(step, how, why)
+            }
             Stage::PrefixSpace => row("prefix space", "added".into(), "where a text does not start with one"),
+            Stage::SentencePiece(_) => {
+                row("normalize", "as SentencePiece does".into(), "by the rules in the file, the longest first")
+            }
+            Stage::Hf(rule) => {
+                let (step, how) = rule.plan();
+                row(step, how.into(), "as HF tokenizers does")
+            }
         };
         let split = |splitter: &Splitter| match splitter {
             Splitter::Digits(digits) => {
                 let (how, why) = digits.plan();
                 row("digits", how, why)
+            }
+            Splitter::Punctuation(_) => {
+                row("split", "white space dropped, each punctuation mark alone".into(), "character by character")
             }
             Splitter::Pattern(pattern) => {
                 let (how, why) = pattern.plan();
@@ -249,16 +340,65 @@ impl Pipeline {
         policy: &Policy,
         continues: bool,
         stop: Stop<'_>,
+        visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.only_matches && !policy.takes_any() {
+            return self.hand_on([Item::Text(Segment::plain(text, 0))], None, stop, visit);
+        }
+        self.hand_on(self.items(text, policy, continues), None, stop, visit)
+    }
+
+    /// Whether `run_words` does where no tokens are taken from normalized text.
+    pub fn has_words_alone(&self) -> bool {
+        self.words_alone.is_some()
+    }
+
+    /// Whether `run_words` does for this policy.
+    pub fn takes_words_alone(&self, policy: &Policy) -> bool {
+        self.words_alone.is_some() && !policy.takes_normalized()
+    }
+
+    /// Gives `visit` words and punctuation marks as they stand in the text, and the extra tokens between them. What
+    /// `rewrite_word` makes of these, one after the other, are the pieces of the text.
+    pub fn run_words(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        stop: Stop<'_>,
+        visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        let (segment, mut items) = (Segment::plain(text, 0), Vec::new());
+        match self.stages.iter().any(|stage| matches!(stage, Stage::Match { normalized: false })) {
+            true => self.cut_extras(segment, policy, false, &mut items),
+            false => items.push(Item::Text(segment)),
+        }
+        self.hand_on(items, self.words_alone, stop, visit)
+    }
+
+    /// Gives `visit` the pieces that a word of `run_words` becomes.
+    pub fn rewrite_word(&self, word: &[u8], mut visit: impl FnMut(&[u8])) {
+        let bytes = self.rewritten(word, true);
+        if let [Splitter::Punctuation(punctuation)] = &self.splits[..] {
+            punctuation.each(&bytes, |start, end| visit(&bytes[start..end]));
+        }
+    }
+
+    /// Gives `visit` the pieces of items, or their words as they stand there, and the extra tokens.
+    fn hand_on<'t>(
+        &self,
+        items: impl IntoIterator<Item = Item<'t>>,
+        words_alone: Option<Alone>,
+        stop: Stop<'_>,
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         let mut worked = 0;
-        let mut each = |item: Item<'_>| {
+        let each = |item: Item<'_>| {
             let segment = match item {
                 Item::Extra { index, span } => return visit(Unit::Extra { index, span }),
                 Item::Text(segment) => segment,
             };
             let (mut bounds, mut len, mut done) = ([(0, 0); BATCH], 0, 0);
-            self.split(&segment, |start, end| {
+            let piece = |start, end| {
                 bounds[len] = (start, end);
                 len += 1;
                 if len < BATCH {
@@ -274,14 +414,15 @@ impl Pipeline {
                     }
                 }
                 visit(Unit::Pieces { segment: &segment, bounds: &bounds })
-            })?;
+            };
+            match words_alone {
+                Some(alone) => words(&segment.bytes, alone, piece)?,
+                None => self.split(&segment, piece)?,
+            }
             worked += segment.bytes.len() - done;
             visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })
         };
-        if self.only_matches && !policy.takes_any() {
-            return each(Item::Text(Segment::plain(text, 0)));
-        }
-        self.items(text, policy, continues).into_iter().try_for_each(each)
+        items.into_iter().try_for_each(each)
     }
 
     fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {
@@ -299,6 +440,15 @@ impl Pipeline {
                     items = out;
                 }
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
+                Stage::SentencePiece(normalizer) => {
+                    items = map_texts(items, |segment| normalizer.apply_segment(segment))
+                }
+                Stage::Hf(rule) => {
+                    items = map_texts(items, |segment| {
+                        let starts = segment.span(0, 0).0 == 0 && !continues;
+                        rule.apply_segment(segment, starts)
+                    });
+                }
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
                         0 if continues => segment,
@@ -331,8 +481,10 @@ impl Pipeline {
 
     #[inline]
     fn split(&self, segment: &Segment<'_>, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
-            return pattern.split(&segment.bytes, visit);
+        match &self.splits[..] {
+            [Splitter::Pattern(pattern)] => return pattern.split(&segment.bytes, visit),
+            [Splitter::Punctuation(punctuation)] => return punctuation.split(&segment.bytes, visit),
+            _ => {}
         }
         split_again(&self.splits, &segment.bytes, 0, &mut visit)
     }
@@ -348,9 +500,10 @@ impl Pipeline {
             self.splits_at(text, at) && !(self.extras.swallow && class_before(text, at).0 & SPACE != 0)
         };
         let is_boundary = match self.forms[..] {
-            [] => self.holds_in_lower_case(text, at, splits),
-            _ if is_ascii_around(text, at) => self.holds_in_lower_case(text, at, splits),
-            [form] if !self.lowercases => form.holds_between(text, at, splits),
+            _ if self.drops_chars => self.holds_when_changed(text, at, splits),
+            [] => self.holds_when_mapped(text, at, splits),
+            _ if is_ascii_around(text, at) => self.holds_when_mapped(text, at, splits),
+            [form] if !self.maps => form.holds_between(text, at, splits),
             _ => false,
         };
         let covers_normalized = || {
@@ -360,13 +513,13 @@ impl Pipeline {
         self.is_orderly
             && is_boundary
             && !policy.covers(text, at, false)
-            && !(policy.takes_normalized() && (self.lowercases || covers_normalized()))
+            && !(policy.takes_normalized() && (self.maps || covers_normalized()))
     }
 
-    /// Whether what depends on the two characters beside `at` holds when they are in lower case, and whether these are
+    /// Whether what depends on the two characters beside `at` holds of what the stages make of them, and whether that is
     /// the same whatever stands farther off.
-    fn holds_in_lower_case(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
-        if !self.lowercases {
+    fn holds_when_mapped(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        if !self.maps {
             return holds(text, at);
         }
         let (before, after) = (&text[class_before(text, at).1..at], &text[at..at + char_len(text, at)]);
@@ -374,16 +527,32 @@ impl Pipeline {
         if !Lowercase::is_cut(text, at) || [before, after].contains(&"Σ".as_bytes()) {
             return false;
         }
-        let lower = |text| {
-            let segment = Segment::plain(text, 0);
-            let stages = self.stages.iter().filter_map(|stage| match stage {
-                Stage::Rewrite(Rewrite::Lowercase(lowercase)) => Some(lowercase),
-                _ => None,
-            });
-            stages.fold(segment, |segment, lowercase| lowercase.apply_segment(segment)).bytes
-        };
-        let before = lower(before);
-        holds(&[&*before, &*lower(after)].concat(), before.len())
+        let before = self.rewritten(before, false);
+        holds(&[&*before, &*self.rewritten(after, false)].concat(), before.len())
+    }
+
+    /// The same where characters are dropped: both must stay, as one that does not leaves its place to another, and both
+    /// must be taken apart for themselves.
+    fn holds_when_changed(&self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {
+        let (start, end) = (class_before(text, at).1, at + char_len(text, at));
+        let is_apart = |form: &Form| form.is_boundary(text, start) && form.is_boundary(text, at);
+        let is_known = |form: &Form| is_ascii_around(text, at) || (form.decomposes() && is_apart(form));
+        let is_sigma = || [&text[start..at], &text[at..end]].contains(&"Σ".as_bytes());
+        if (self.looks_around && (!Lowercase::is_cut(text, at) || is_sigma())) || !self.forms.iter().all(is_known) {
+            return false;
+        }
+        let (before, after) = (self.rewritten(&text[start..at], true), self.rewritten(&text[at..end], true));
+        !before.is_empty() && !after.is_empty() && holds(&[&*before, &*after].concat(), before.len())
+    }
+
+    /// What the stages make of a few characters: all that rewrite, or those that do it character by character.
+    fn rewritten<'t>(&self, text: &'t [u8], normalizes: bool) -> Cow<'t, [u8]> {
+        let rewrites = self.stages.iter().filter_map(|stage| match stage {
+            Stage::Rewrite(Rewrite::Normalize(_)) if !normalizes => None,
+            Stage::Rewrite(rewrite) => Some(rewrite),
+            _ => None,
+        });
+        rewrites.fold(Segment::plain(text, 0), |segment, rewrite| rewrite.apply_segment(segment)).bytes
     }
 
     /// Whether the splitters have a boundary at `at`. What one says counts only where all before it would cut the two
@@ -396,6 +565,9 @@ impl Pipeline {
                     Place::InRun => return false,
                     Place::Outside => {}
                 },
+                Splitter::Punctuation(punctuation) if punctuation.cuts(text, at) => return true,
+                // Within a word nothing is cut, on one side or on both.
+                Splitter::Punctuation(_) => {}
                 Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
                 Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
                 Splitter::Pattern(_) => {}
@@ -418,7 +590,7 @@ impl Pipeline {
         let is_apart = || {
             let near = &text[from.saturating_sub(1)..text.len().min(at + 2 * policy.max_len())];
             (self.forms.is_empty() || near.is_ascii())
-                && !self.lowercases
+                && !self.maps
                 && !policy.occurs_near(text, at)
                 && !(self.extras.swallow && at < text.len() && class_at(text, at).0 & SPACE != 0)
         };
@@ -429,7 +601,7 @@ impl Pipeline {
     pub fn is_always_taken(&self, text: &[u8], at: usize, index: usize, policy: &Policy) -> bool {
         let token = &self.extras.tokens[index];
         let is_plain =
-            !token.lstrip && !token.single_word && (!token.normalized || (self.forms.is_empty() && !self.lowercases));
+            !token.lstrip && !token.single_word && (!token.normalized || (self.forms.is_empty() && !self.maps));
         self.is_orderly
             && is_plain
             && text[at..].starts_with(&token.content)
@@ -455,7 +627,7 @@ impl Pipeline {
     pub fn normalize<'t>(&self, text: &'t [u8], policy: &Policy) -> Option<Normalized<'t>> {
         let is_changed = self.forms.iter().any(|form| form.apply_bytes(text) != text);
         match self.forms[..] {
-            _ if !self.is_orderly || self.lowercases || policy.occurs(text) => None,
+            _ if !self.is_orderly || self.maps || policy.occurs(text) => None,
             _ if !is_changed => Some(Normalized { bytes: Cow::Borrowed(text), clusters: None }),
             [form] if !policy.takes_normalized() => {
                 let (mut bytes, mut starts) = (Vec::new(), Vec::new());
@@ -472,13 +644,17 @@ impl Pipeline {
 
     /// Whether an extra token in `text` may swallow white space.
     pub fn swallows(&self, text: &[u8], policy: &Policy) -> bool {
-        let is_sure = !policy.takes_normalized() || self.forms.is_empty();
+        let is_sure = !policy.takes_normalized() || (self.forms.is_empty() && !self.maps);
         self.extras.swallow && (!is_sure || policy.occurs(text))
     }
 
     /// Whether text may take no tokens at all, because a pattern drops it.
     pub fn drops(&self) -> bool {
-        self.splits.iter().any(|splitter| matches!(splitter, Splitter::Pattern(pattern) if pattern.drops()))
+        self.splits.iter().any(|splitter| match splitter {
+            Splitter::Digits(_) => false,
+            Splitter::Punctuation(_) => true,
+            Splitter::Pattern(pattern) => pattern.drops(),
+        })
     }
 
     pub fn adds_space(&self) -> bool {
@@ -531,6 +707,36 @@ impl Normalized<'_> {
     }
 }
 
+/// Gives `visit` what stands between white space and ASCII punctuation, and each such mark; with `alone.chinese`, each
+/// character of the blocks U+5000 to U+9FFF as well.
+#[inline]
+fn words(text: &[u8], alone: Alone, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    let (mut start, mut at) = (0, 0);
+    while at < text.len() {
+        let (is_space, len) = match text[at] {
+            b' ' | b'\t' | b'\n' | b'\r' => (true, 1),
+            byte if byte.is_ascii_punctuation() => (false, 1),
+            0xe5..=0xe9 if alone.chinese && char_len(text, at) == 3 => (false, 3),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        if start < at {
+            visit(start, at)?;
+        }
+        if !is_space {
+            visit(at, at + len)?;
+        }
+        at += len;
+        start = at;
+    }
+    if start < at {
+        visit(start, at)?;
+    }
+    Ok(())
+}
+
 fn is_ascii_around(text: &[u8], at: usize) -> bool {
     text[at - 1..text.len().min(at + 2)].is_ascii()
 }
@@ -546,6 +752,7 @@ fn split_again(
     let again = |from: usize, to: usize| split_again(rest, &bytes[from..to], base + from, visit);
     match splitter {
         Splitter::Digits(digits) => digits.split(bytes, again),
+        Splitter::Punctuation(punctuation) => punctuation.split(bytes, again),
         Splitter::Pattern(pattern) => pattern.split(bytes, again),
     }
 }

@@ -11,6 +11,14 @@ use crate::error::{Error, Result};
 /// The Unicode version of the class tables.
 pub const VERSION: &str = "16.0";
 
+/// The version of the classes that HF tokenizers' stages for BERT look at.
+pub const OLD_VERSION: &str = "8.0";
+
+/// Flag bits of a character's class by the tables of that version: `\p{C}` without what is unassigned, `\p{Mn}`, `\p{P}`.
+pub const OLD_OTHER: u8 = 1;
+pub const OLD_MARK: u8 = 2;
+pub const OLD_PUNCTUATION: u8 = 4;
+
 /// Flag bits of a character's class. `CASELESS` is `\p{Lm}` and `\p{Lo}`; `UPPER` is `\p{Lu}` and `\p{Lt}`.
 pub const LETTER: u8 = 1;
 pub const NUMBER: u8 = 2;
@@ -23,8 +31,11 @@ pub const WORD: u8 = 128;
 
 /// First and last code point of each range of the class `name`.
 pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
-    check_version(version)?;
-    match tables::CLASSES.iter().find(|(known, _)| *known == name) {
+    let classes = if version == OLD_VERSION { tables::OLD_CLASSES } else { tables::CLASSES };
+    if version != OLD_VERSION {
+        check_version(version)?;
+    }
+    match classes.iter().find(|(known, _)| *known == name) {
         Some((_, ranges)) => Ok(ranges),
         None => Err(Error::value(format!("unknown character class {name:?}"))),
     }
@@ -124,6 +135,15 @@ pub fn check_version(version: &str) -> Result<()> {
 pub fn class(cp: u32) -> u8 {
     match tables::STAGE1.get((cp >> 8) as usize) {
         Some(&block) => tables::STAGE2[block as usize][(cp & 0xff) as usize],
+        None => 0,
+    }
+}
+
+/// The class flags of a code point by the tables of `OLD_VERSION`.
+#[inline]
+pub fn old_class(cp: u32) -> u8 {
+    match tables::OLD_STAGE1.get((cp >> 8) as usize) {
+        Some(&block) => tables::OLD_STAGE2[block as usize][(cp & 0xff) as usize],
         None => 0,
     }
 }

@@ -286,7 +286,10 @@ impl Pieces {
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = core::bpe::extend::Entries::new(&model.0, taken);
+        let core::model::Model::Bpe(model) = &*model.0 else {
+            return Err(core::Error::value("only a BPE can be extended")).checked();
+        };
+        let alphabet = core::bpe::extend::Entries::new(model, taken);
         let options = options(tie_rule, None, &[])?;
         learn(py, &self.0, merges, &alphabet, &options, None, Told::new(progress, None))
     }
@@ -324,6 +327,33 @@ impl Pieces {
         let options = options(tie_rule, max_token_bytes, &initial)?;
         let alphabet = self.0.characters(end_of_word, limit, &initial);
         learn(py, &self.0, merges, &alphabet, &options, start, Told::new(progress, keep))
+    }
+
+    /// The alphabet of a WordPiece, sorted.
+    fn characters_of_words<'py>(&self, py: Python<'py>, prefix: &str) -> Vec<Bound<'py, PyBytes>> {
+        let alphabet = self.0.words(prefix);
+        alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
+    }
+
+    fn learn_word_piece<'py>(
+        &self,
+        py: Python<'py>,
+        merges: usize,
+        prefix: &str,
+        by_likelihood: bool,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<Learned<'py>> {
+        let (alphabet, options, told) =
+            (self.0.words(prefix), options(tie_rule, None, &[])?, Told::new(progress, None));
+        if !by_likelihood {
+            return learn(py, &self.0, merges, &alphabet, &options, None, told);
+        }
+        let learned = calling(py, |call, stop| {
+            let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+            self.0.learn_by_likelihood(merges, &alphabet, options.tie_rule, &mut tell)
+        })?;
+        to_arrays(py, &learned)
     }
 }
 

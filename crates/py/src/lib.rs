@@ -5,6 +5,7 @@ mod counting;
 mod entries;
 mod errors;
 mod numbers;
+mod pieces;
 mod text;
 
 use std::ffi::CString;
@@ -22,13 +23,16 @@ use subword_core as core;
 use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::{Bpe, Known, Priority, Proven};
 use subword_core::chunk::Limits;
+use subword_core::decode::Decoding;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
 use subword_core::parallel::both;
 use subword_core::pipeline::Stop;
+use subword_core::scored::Scored;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
+use subword_core::wordpiece::WordPiece;
 use text::{ids_of, str_of, Rows, Text, Texts};
 
 /// A row of `extra`: id, content, kind, single_word, lstrip, rstrip, normalized.
@@ -88,13 +92,13 @@ fn same_in_both_syntaxes(regex: &str) -> PyResult<bool> {
 struct Policy(core::extra::Policy);
 
 #[pyclass(frozen, module = "subword._core")]
-struct Model(Arc<Bpe>);
+struct Model(Arc<core::model::Model>);
 
 #[pymethods]
 impl Model {
-    #[new]
+    #[staticmethod]
     #[allow(clippy::too_many_arguments)]
-    fn new(
+    fn bpe(
         py: Python<'_>,
         pieces: &[u8],
         offsets: PyReadonlyArray1<'_, u64>,
@@ -119,9 +123,7 @@ impl Model {
             unit => return Err(core::Error::format(format!("unknown unit {unit:?}"))).checked(),
         };
         let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
-        let (Ok(offsets), Ok(ids)) = (offsets.as_slice(), ids.as_slice()) else {
-            return Err(core::Error::format("the offsets and the ids must stand side by side")).checked();
-        };
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
         let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
             None => None,
             Some((3, Ok(made))) => Some(made),
@@ -139,7 +141,56 @@ impl Model {
             };
             Bpe::new(vocab?, priority, ignore_merges, units, known)
         })
-        .map(|bpe| Self(Arc::new(bpe)))
+        .map(|bpe| Self(Arc::new(core::model::Model::Bpe(bpe))))
+    }
+
+    #[staticmethod]
+    fn word_piece(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        prefix: String,
+        unk: u32,
+        max_chars: usize,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        interruptible(py, |_| {
+            let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
+            WordPiece::new(vocab, prefix.into_bytes(), unk, max_chars)
+        })
+        .map(|wordpiece| Self(Arc::new(core::model::Model::WordPiece(wordpiece))))
+    }
+
+    /// `algorithm` is "unigram" or "merges"; a kind is a byte for each entry.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn scored(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        algorithm: &str,
+        scores: PyReadonlyArray1<'_, f64>,
+        kinds: PyReadonlyArray1<'_, u8>,
+        precision: &str,
+        unk: u32,
+        merges: PyReadonlyArray2<'_, u32>,
+    ) -> PyResult<Self> {
+        let merges: Vec<(u32, u32)> = merges.as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        let (scores, kinds, precision) =
+            (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);
+        interruptible(py, |_| {
+            let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
+            Scored::new(algorithm, vocab, scores, &kinds, precision, unk, &merges)
+        })
+        .map(|scored| Self(Arc::new(core::model::Model::Scored(scored))))
+    }
+
+    /// All segmentations of a piece by a unigram model.
+    fn segmentations(&self, py: Python<'_>, piece: &[u8]) -> PyResult<pieces::Segmentations> {
+        interruptible(py, |_| pieces::Segmentations::new(self.0.clone(), piece))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
@@ -149,6 +200,17 @@ impl Model {
             rows.into_pyarray(py).reshape([len, 3])
         })
         .transpose()
+    }
+}
+
+/// The numbers of a vocabulary, as the core takes them.
+fn side_by_side<'a>(
+    offsets: &'a PyReadonlyArray1<'_, u64>,
+    ids: &'a PyReadonlyArray1<'_, u32>,
+) -> PyResult<(&'a [u64], &'a [u32])> {
+    match (offsets.as_slice(), ids.as_slice()) {
+        (Ok(offsets), Ok(ids)) => Ok((offsets, ids)),
+        _ => Err(core::Error::format("the offsets and the ids must stand side by side")).checked(),
     }
 }
 
@@ -200,12 +262,12 @@ impl Engine {
         model: &Model,
         extra: Vec<ExtraRow>,
         template: (Vec<u32>, Vec<u32>),
-        decode: (String, bool),
+        decode: Vec<String>,
     ) -> PyResult<Self> {
-        let (bpe, extras) = (model.0.clone(), extras(extra)?);
-        let decode = (decode.0.into_bytes(), decode.1);
+        let (model, extras) = (model.0.clone(), extras(extra)?);
+        let decoding = Decoding::new(&decode).checked()?;
         let (engine, default, ordinary) = interruptible(py, |_| {
-            let engine = core::engine::Engine::new(&stages, bpe, extras, template, decode)?;
+            let engine = core::engine::Engine::new(&stages, model, extras, template, decoding)?;
             let default = engine.default_policy()?;
             let ordinary = engine.ordinary_policy()?;
             Ok((engine, default, ordinary))
@@ -406,6 +468,17 @@ impl Engine {
         Ok(PyBytes::new(py, &self.engine.token_bytes(id).checked()?))
     }
 
+    /// The parts of a text: ids of extra tokens, and all segmentations of what is between them.
+    fn segmentations(&self, py: Python<'_>, text: Text<'_>, policy: &Policy) -> PyResult<Vec<Py<PyAny>>> {
+        let bytes = text.bytes();
+        let parts = interruptible(py, |stop| pieces::parts(&self.engine, bytes, &policy.0, stop))?;
+        let object = |part| match part {
+            pieces::Part::Extra(id) => id.into_pyobject(py).map(|id| id.into_any().unbind()).map_err(PyErr::from),
+            pieces::Part::Piece(piece) => Py::new(py, piece).map(Py::into_any),
+        };
+        parts.into_iter().map(object).collect()
+    }
+
     fn token_id(&self, token: &[u8]) -> Option<u32> {
         self.engine.token_id(token)
     }
@@ -471,6 +544,8 @@ mod _core {
     use super::counting::{memory_to_learn, run_block, PieceCounter, PieceMerge, Pieces};
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
+    #[pymodule_export]
+    use super::pieces::{learn_unigram, random_units, sentencepiece_normalize, stage_parts, Segmentations};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

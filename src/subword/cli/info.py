@@ -17,7 +17,7 @@ from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..report.training import curve_line
-from ..spec import Digits, Lowercase, Normalize, PrefixSpace, Spec, Split, SplitRegex
+from ..spec import BPE, Digits, Lowercase, Model, Normalize, PrefixSpace, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
 
@@ -65,7 +65,7 @@ def describe(tok: Tokenizer) -> dict[str, Any]:
         "model": outline["model"],
         "vocab": len(tok.vocab),
         "n_vocab": tok.n_vocab,
-        "merges": len(spec.model.merges),
+        "merges": len(spec.model.merges) if isinstance(spec.model, BPE) else 0,
         "special_tokens": dict(tok.special_tokens),
         "extra_tokens": outline["extra"],
         "stages": outline["stages"],
@@ -118,6 +118,8 @@ def _training(training: dict[str, Any]) -> str:
 
 
 def _model(model: dict[str, Any]) -> str:
+    if model["type"] != "BPE":
+        return str(model["type"]) + "".join(f", {name} {value}" for name, value in model.items() if name != "type")
     over = f" over {model['unit']}s" if "unit" in model else ""
     marker = f", end of word {model['end_of_word']}" if "end_of_word" in model else ""
     return f"{model['type']}{over}, by {model['priority']}{marker}" + (
@@ -152,7 +154,7 @@ def _held(tok: Tokenizer) -> dict[str, str]:
     return {
         "pieces": f"{len(model.vocab):,}",
         "ids": f"up to {tok.n_vocab - 1:,}",
-        "merges": "by rank" if model.priority == "rank" else f"{len(model.merges):,}",
+        "merges": _merges(model),
         "pattern": ", ".join(splits),
         "normalization": ", ".join(others),
         "extra tokens": ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()),
@@ -160,6 +162,12 @@ def _held(tok: Tokenizer) -> dict[str, str]:
         "roles": ", ".join(spec.roles),
         "notes": ", ".join(spec.notes),
     }
+
+
+def _merges(model: Model) -> str:
+    if not isinstance(model, BPE):
+        return ""
+    return "by rank" if model.priority == "rank" else f"{len(model.merges):,}"
 
 
 def _render_files(layout: dict[str, Any]) -> None:

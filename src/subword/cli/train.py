@@ -12,6 +12,7 @@ import typer
 
 from .. import counting, counts, training
 from ..arguments import byte_count
+from ..bert import CLEANINGS
 from ..corpus import find_files, size_on_disk
 from ..corpus.utf8 import ERRORS
 from ..formats import FORMATS
@@ -20,6 +21,7 @@ from ..report.terminal import visible
 from ..report.training import curve_line, training_page
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
+from ..training_wordpiece import CRITERIA
 from ..writing import replacing
 from . import common
 
@@ -40,7 +42,10 @@ SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 # What says how text becomes pieces, for `train` and `count-pieces`.
 PatternOpt = Annotated[
-    str, typer.Option("--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join(PATTERNS)}.")
+    str,
+    typer.Option(
+        "--pattern", metavar="NAME", help=f"How text is cut into pieces: {', '.join([*PATTERNS, *CLEANINGS])}."
+    ),
 ]
 DigitsOpt = Annotated[
     DigitGroups,
@@ -144,6 +149,21 @@ def train(
     ] = None,
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
     normalization: NormalizationOpt = None,
+    algorithm: Annotated[
+        Literal["bpe", "wordpiece"],
+        typer.Option(
+            "--algorithm", metavar="bpe|wordpiece", parser=common.one_of("bpe", "wordpiece"), help="Which model."
+        ),
+    ] = "bpe",
+    criterion: Annotated[
+        Literal["likelihood", "frequency"],
+        typer.Option(
+            "--criterion",
+            metavar="NAME",
+            parser=common.one_of(*CRITERIA),
+            help=f"Of a WordPiece, by what the next pair is chosen: {' or '.join(CRITERIA)}.",
+        ),
+    ] = "likelihood",
     unit: Annotated[
         Unit,
         typer.Option(
@@ -260,6 +280,7 @@ def train(
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
       subword train corpus/ --sizes 8k,16k,32k -o "tok-{size}.json" --checkpoint tok.checkpoint
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
+      subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
     if not files and not counted:
@@ -288,6 +309,8 @@ def train(
         "eos_token": eos,
         "pad_token": pad,
         "normalization": normalization,
+        "algorithm": algorithm,
+        "criterion": criterion,
         "unit": unit,
         "end_of_word": end_of_word,
         "tie_rule": tie_rule,
@@ -309,6 +332,8 @@ def train(
         of_sizes = name == "vocab_size" and sizes is not None
         if not of_sizes and not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
             arguments[name] = value
+    if algorithm == "wordpiece" and not is_given("pattern") and regex is None and not preset:
+        arguments["pattern"] = "bert-cased"
     if arguments["vocab_size"] is None:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
     if sizes is not None and unit == "byte":
@@ -392,8 +417,8 @@ def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
     """What `--pattern` and `--regex` mean."""
     if regex is not None and pattern != "o200k":
         raise common.UsageError("give --pattern or --regex, not both")
-    if pattern not in PATTERNS:
-        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join(PATTERNS)}")
+    if pattern not in (*PATTERNS, *CLEANINGS):
+        raise common.UsageError(f"unknown --pattern {pattern!r}; there are {', '.join([*PATTERNS, *CLEANINGS])}")
     return pattern if regex is None else SplitRegex(regex)
 
 
@@ -428,8 +453,9 @@ def learning(report: common.Report | None) -> common.Report | None:
 
 def _merged_ids(tok: Tokenizer) -> list[int]:
     """The ids of the entries that merges made, in the order in which they were learned."""
-    ids: list[int] = tok.spec.model.vocab.ids.tolist()
-    return ids[len(ids) - len(tok.spec.model.merges) :]
+    model, training = tok.spec.model, tok.training or {}
+    ids: list[int] = model.vocab.ids.tolist()
+    return ids[len(ids) - int(training["merges"]) :]
 
 
 def _speed(summary: dict[str, Any]) -> str:

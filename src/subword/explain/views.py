@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
+from ..errors import SubwordValueError
+from ..spec import BPE
 from ..tokenizer import Tokenizer
 
 
@@ -45,7 +47,8 @@ def flat(tok: Tokenizer) -> dict[int, bytes]:
     b'the'
     """
     model = tok.spec.model
-    spelled = {id: tok.token_bytes(id) if model.end_of_word else piece for piece, id in model.vocab.items()}
+    is_plain = isinstance(model, BPE) and not model.end_of_word
+    spelled = {id: piece if is_plain else tok.token_bytes(id) for piece, id in model.vocab.items()}
     spelled.update((token.id, token.content.encode()) for token in tok.spec.extra)
     return dict(sorted(spelled.items()))
 
@@ -58,8 +61,13 @@ def merges(tok: Tokenizer) -> list[Merge]:
 
     >>> merges(tok)[0]                                                      # doctest: +SKIP
     Merge(rank=0, left=b't', right=b'h', made=b'th', id=256)
+
+    Raises:
+        SubwordValueError: the model has no merges.
     """
     model = tok.spec.model
+    if not isinstance(model, BPE):
+        raise SubwordValueError(f"a {type(model).__name__} has no merges; only a BPE has")
     piece_of = {id: piece for piece, id in model.vocab.items()}
     if model.priority == "merges":
         id_of = {piece: id for id, piece in piece_of.items()}
@@ -77,6 +85,8 @@ def merges(tok: Tokenizer) -> list[Merge]:
 
 def made_of(tok: Tokenizer) -> dict[int, tuple[int, int]]:
     """The ids of the two parts that the last merge of an entry joins, by the id of the entry, where there are any."""
+    if not isinstance(tok.spec.model, BPE):
+        return {}
     pairs = tok.last_merges()
     made = pairs[:, 0] >= 0
     lefts, rights = pairs[made].T.tolist()

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..scripts import script_of
+from ..spec import BPE
 from ..tokenizer import Tokenizer
 from .views import Part, expanded, flat, made_of
 
@@ -38,6 +39,7 @@ KINDS = {
     "character": "the same of a single character, where tokens are made of characters",
     "unknown": "what stands for characters without an entry",
     "merge": "an entry that merges make",
+    "entry": "an entry of several characters of a model without merges",
     "unreachable": "an entry that its own bytes do not encode to",
     "special": "a special token",
     "added": "an added token",
@@ -67,6 +69,8 @@ class Vocabulary:
     def _ranks(self) -> dict[int, int]:
         """The rank of the last merge of each entry that has one."""
         model = self._tok.spec.model
+        if not isinstance(model, BPE):
+            return {}
         if model.priority == "rank":
             return {id: id for id in self.pairs}
         rank_of = {(left, right): rank for rank, (left, right) in enumerate(model.merges.tolist())}
@@ -94,13 +98,17 @@ class Vocabulary:
             return self._extra[id].kind
         model = self._tok.spec.model
         if id in self._units:
-            return model.unit
+            return model.unit if isinstance(model, BPE) else "character"
+        if not isinstance(model, BPE):
+            return "unknown" if id == model.unk else "entry"
         return "unknown" if id == model.unk else "merge" if id in self.pairs else "unreachable"
 
     @cached_property
     def _units(self) -> set[int]:
-        """The entries that pieces start as."""
+        """The entries that pieces start as; of a model without merges, those of one character."""
         model = self._tok.spec.model
+        if not isinstance(model, BPE):
+            return {id for id in model.vocab.ids.tolist() if id != model.unk and len(self.text(id)) == 1}
         stems = ((piece.removesuffix(model.end_of_word.encode()) or piece, id) for piece, id in model.vocab.items())
         if model.unit == "byte":
             return {id for stem, id in stems if len(stem) == 1}

@@ -20,7 +20,19 @@ from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from ..writing import MissingFileError, os_error
-from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from . import (
+    clip,
+    compiled,
+    known,
+    minbpe,
+    native,
+    sentencepiece,
+    subword_nmt,
+    tiktoken,
+    tokenizer_json,
+    vocab_merges,
+    vocab_txt,
+)
 from .bare import Input, LeftOutError
 from .files import read_file, write_file, write_files
 
@@ -65,6 +77,11 @@ PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", 
 """What a tokenizer consists of, as far as files tell it apart."""
 
 
+def _split_pattern(spec: Spec) -> str | SplitRegex | None:
+    splits = (stage for stage in spec.stages if isinstance(stage, (Split, SplitRegex)))
+    return next((stage.pattern if isinstance(stage, Split) else stage for stage in splits), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A kind of tokenizer file.
@@ -82,6 +99,7 @@ class Format:
         whole: it says all of a tokenizer. Others leave out the split pattern and the special tokens, and `load` takes
             these as arguments; in a folder, a whole one goes first.
         folder: it is a folder of files.
+        said: what `load` must be told as `pattern` to read what `write` wrote of a spec.
     """
 
     name: str
@@ -96,6 +114,7 @@ class Format:
     whole: bool = True
     folder: bool = False
     files: Callable[[Input], tuple[Input, ...]] = lambda file: (file,)
+    said: Callable[[Spec], str | SplitRegex | None] = _split_pattern
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -108,6 +127,10 @@ def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
         return read(file.data, file.name)
 
     return read_input
+
+
+def _read_tokenizer_json(file: Input) -> Spec:
+    return _whole(lambda data, name: tokenizer_json.read(data, name, file.warn))(file)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -132,6 +155,17 @@ FORMATS: tuple[Format, ...] = (
         write=minbpe.write,
         parts=minbpe.PARTS,
         limits=minbpe.LIMITS,
+    ),
+    Format(
+        name="sentencepiece",
+        suffixes=(".model",),
+        names=("*.model",),
+        sign="bytes 0A … 0A",
+        looks_like=sentencepiece.looks_like,
+        read=_whole(sentencepiece.read),
+        write=sentencepiece.write,
+        parts=sentencepiece.PARTS,
+        limits=sentencepiece.LIMITS,
     ),
     Format(
         name="subword-nmt",
@@ -175,7 +209,7 @@ FORMATS: tuple[Format, ...] = (
         names=("tokenizer.json",),
         sign="any other JSON object",
         looks_like=tokenizer_json.looks_like,
-        read=_whole(tokenizer_json.read),
+        read=_read_tokenizer_json,
         write=tokenizer_json.write,
         parts=tokenizer_json.PARTS,
         limits=tokenizer_json.LIMITS,
@@ -191,6 +225,20 @@ FORMATS: tuple[Format, ...] = (
         parts=tiktoken.PARTS,
         limits=tiktoken.LIMITS,
         whole=False,
+    ),
+    Format(
+        name="vocab.txt",
+        suffixes=("vocab.txt",),
+        names=("*vocab.txt",),
+        sign="a line [UNK] among lines of one entry each",
+        looks_like=vocab_txt.looks_like,
+        read=vocab_txt.read,
+        write=vocab_txt.write,
+        parts=vocab_txt.PARTS,
+        limits=vocab_txt.LIMITS,
+        whole=False,
+        files=vocab_txt.files,
+        said=vocab_txt.said,
     ),
 )
 
@@ -325,10 +373,11 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     Args:
         spec: The tokenizer.
         path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything), `.json`
-            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt) or `.txt.gz` (CLIP).
+            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt), `.txt.gz` (CLIP) or `vocab.txt`
+            (BERT).
         format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`, `subword-nmt`,
-            `clip`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made if it is not
-            there.
+            `clip`, `vocab.txt`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made
+            if it is not there.
 
     Returns:
         Where the file is.
@@ -404,10 +453,8 @@ def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str
     first, data = next(iter(files.items()))
     if row.whole:
         return Input(data, first)
-    splits = (stage for stage in spec.stages if isinstance(stage, (Split, SplitRegex)))
-    pattern = next((stage.pattern if isinstance(stage, Split) else stage for stage in splits), None)
     specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
-    return Input(data, first, None, pattern, specials, files)
+    return Input(data, first, None, row.said(spec), specials, files)
 
 
 def _format_of(name: str, format: str | None) -> Format:

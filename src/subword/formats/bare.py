@@ -223,6 +223,8 @@ def split_pattern(spec: Spec, kind: str) -> Splitting:
         refuse(kind, f"the stages {', '.join(map(repr, spec.stages))}; only one split")
     if spec.template != Template():
         refuse(kind, f"the template {spec.template.single!r}")
+    if not isinstance(spec.model, BPE):
+        refuse(kind, f"a {type(spec.model).__name__}")
     if spec.model.unit != "byte" or spec.model.end_of_word:
         refuse(kind, f"a model over {spec.model.unit}s with the end-of-word marker {spec.model.end_of_word!r}")
     for token in spec.extra:

@@ -141,6 +141,8 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: `spec` is no tokenizer of CLIP's kind; the message names what differs.
     """
+    if not isinstance(spec.model, BPE):
+        _refuse(f"a {type(spec.model).__name__}")
     pieces = dict(zip(spec.model.vocab.ids.tolist(), spec.model.vocab.pieces, strict=True))
     pairs = [(pieces[left], pieces[right]) for left, right in spec.model.merges.tolist()]
     if len(pairs) != MERGES:

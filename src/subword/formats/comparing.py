@@ -1,8 +1,8 @@
 """Do two tokenizers mean the same? Asked of a file before it is written, and of any two tokenizers.
 
-Compared: the bytes of every id; the extra tokens; the template; the ends of words; and, on texts, the ids: of ordinary
-text, with all special tokens allowed, with each one alone allowed, and with those that `add_special_tokens` adds; and
-what these ids decode to. Not compared: roles and notes, which change no id.
+Compared: the kind of model; the bytes of every id; the extra tokens; the template; how ids decode; and, on texts, the
+ids: of ordinary text, with all special tokens allowed, with each one alone allowed, and with those that
+`add_special_tokens` adds; and what these ids decode to. Not compared: roles and notes, which change no id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..engine import text_bytes
 from ..errors import SubwordValueError
-from ..spec import Spec
+from ..spec import BPE, Decode, Spec
 from ..tokenizer import Text, Tokenizer
 from .probes import probe_texts
 
@@ -75,7 +75,7 @@ def compare(one: Tokenizer, other: Tokenizer, texts: Iterable[Text] = ()) -> Com
     """
     if isinstance(texts, (str, bytes)):
         raise SubwordValueError("texts must be several texts, not one: put it into a list")
-    for facts in (_tokens, _extra, _templates, _ends_of_words):
+    for facts in (_models, _tokens, _extra, _templates, _decodings):
         difference = facts(one.spec, other.spec)
         if difference is not None:
             return Comparison(difference, 0, ())
@@ -112,11 +112,21 @@ def _templates(one: Spec, other: Spec) -> Difference | None:
     return Difference("the template", None, one.template, other.template)
 
 
-def _ends_of_words(one: Spec, other: Spec) -> Difference | None:
-    mine, theirs = ((spec.model.end_of_word, spec.decode) for spec in (one, other))
-    if mine == theirs or not (mine[0] or theirs[0]):
+def _models(one: Spec, other: Spec) -> Difference | None:
+    mine, theirs = (type(spec.model).__name__ for spec in (one, other))
+    return Difference("the model", None, mine, theirs) if mine != theirs else None
+
+
+def _decodings(one: Spec, other: Spec) -> Difference | None:
+    mine, theirs = ((_marker(spec), spec.decode) for spec in (one, other))
+    plain = all(isinstance(spec.decode, Decode) for spec in (one, other))
+    if mine == theirs or (plain and not (mine[0] or theirs[0])):
         return None
-    return Difference("the marker at the ends of words, and what it decodes to", None, mine, theirs)
+    return Difference("the marker at the ends of words, and how ids decode", None, mine, theirs)
+
+
+def _marker(spec: Spec) -> str:
+    return spec.model.end_of_word if isinstance(spec.model, BPE) else ""
 
 
 def _first_of(what: str, mine: dict[Any, Any], theirs: dict[Any, Any]) -> Difference | None:
@@ -129,13 +139,8 @@ def _first_of(what: str, mine: dict[Any, Any], theirs: dict[Any, Any]) -> Differ
 def _changed(one: Spec, other: Spec) -> Iterator[str]:
     """What is not the same and yet gives the same."""
     mine, theirs = one.model, other.model
-    if mine.priority != theirs.priority:
-        kinds = {"merges": "a merge list", "rank": "the ranks of its entries"}
-        yield f"the model goes by {kinds[theirs.priority]} instead of by {kinds[mine.priority]}, with the same ids"
-    elif len(mine.merges) != len(theirs.merges):
-        yield f"{len(theirs.merges):,} merges instead of {len(mine.merges):,}"
-    if mine.ignore_merges != theirs.ignore_merges:
-        yield f"ignore_merges is {theirs.ignore_merges} instead of {mine.ignore_merges}"
+    if isinstance(mine, BPE) and isinstance(theirs, BPE):
+        yield from _merges_changed(mine, theirs)
     if len(mine.vocab) != len(theirs.vocab):
         yield f"{len(theirs.vocab):,} entries in the model, which were {len(mine.vocab):,}; the ids are the same"
     if one.stages != other.stages:
@@ -148,6 +153,16 @@ def _changed(one: Spec, other: Spec) -> Iterator[str]:
             yield f"{name} are not kept: {', '.join(lost)}"
         if new:
             yield f"{name} that were not there: {', '.join(new)}"
+
+
+def _merges_changed(mine: BPE, theirs: BPE) -> Iterator[str]:
+    if mine.priority != theirs.priority:
+        kinds = {"merges": "a merge list", "rank": "the ranks of its entries"}
+        yield f"the model goes by {kinds[theirs.priority]} instead of by {kinds[mine.priority]}, with the same ids"
+    elif len(mine.merges) != len(theirs.merges):
+        yield f"{len(theirs.merges):,} merges instead of {len(mine.merges):,}"
+    if mine.ignore_merges != theirs.ignore_merges:
+        yield f"ignore_merges is {theirs.ignore_merges} instead of {mine.ignore_merges}"
 
 
 # ======================== what they give ========================

@@ -193,16 +193,13 @@ def keep(file: Input, digests: Sequence[str], spec: Spec) -> None:
 
 def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
     made, vocab = spec.model.compiled().made(), spec.model.vocab
-    numbers: dict[str, npt.NDArray[Any]] = {
-        "offsets": vocab.pieces.offsets,
-        "ids": vocab.ids,
-        "merges": spec.model.merges,
-    }
+    numbers = {name: buffer for name, buffer in spec.model.buffers().items() if not isinstance(buffer, bytes)}
     if made is not None:
         numbers["made"] = made
     # The pieces behind the numbers, which then all lie as the core wants them. None of it is copied.
     sections = {
-        name: _bytes_of(section.astype(f"<u{section.itemsize}", copy=False)) for name, section in numbers.items()
+        name: _bytes_of(section.astype(section.dtype.newbyteorder("<"), copy=False))
+        for name, section in numbers.items()
     }
     sections["pieces"] = _bytes_of(vocab.pieces.data)
     header = {

@@ -7,8 +7,8 @@
     checksum = "sha256 " 64 hexadecimal digits "\\n"     of everything before it
 
 `outline` and the sections are what `Spec.outline()` and `Spec.buffers()` give: stages, model settings, extra tokens and
-template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and merges (32-bit), all
-little-endian. Nothing follows the checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
+template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and, of a BPE, merges (32-bit),
+all little-endian. Nothing follows the checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 
 import numpy as np
@@ -24,18 +24,18 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, Spec
+from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, Unigram, WordPiece
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
 VERSION = 1
-SECTIONS = ("pieces", "offsets", "ids", "merges")
 
 PARTS = {
     "pieces": "sections pieces (their bytes, end to end) and offsets",
     "ids": "section ids",
     "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
-    "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk",
+    "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk. A "
+    "WordPiece has none",
     "pattern": "outline.stages, Split, by the name of a pattern",
     "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
@@ -44,6 +44,8 @@ PARTS = {
     "notes": "notes",
 }
 LIMITS = "nothing: it holds all that a tokenizer of subword is"
+
+_SECTIONS = tuple(dict.fromkeys(name for model in MODELS.values() for name in model.BUFFERS))
 
 _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 
@@ -74,14 +76,14 @@ def write(spec: Spec) -> bytes:
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
-        "sections": [[name, len(buffers[name])] for name in SECTIONS],
+        "sections": [[name, len(buffer)] for name, buffer in buffers.items()],
         "written_by": f"subword {_core.__version__}",
     }
     try:
         line = json.dumps(header, ensure_ascii=True, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise SubwordValueError(f"the notes or roles of this tokenizer cannot be saved as JSON: {error}") from None
-    body = b"".join([MAGIC, b"%d\n" % VERSION, line, b"\n", *(buffers[name] for name in SECTIONS)])
+    body = b"".join([MAGIC, b"%d\n" % VERSION, line, b"\n", *buffers.values()])
     return body + _checksum(body)
 
 
@@ -131,15 +133,16 @@ def _check_version(data: bytes, source: str) -> int:
 
 def _sections(table: Node, start: int) -> dict[str, tuple[int, int]]:
     """Where each section starts and ends. Only the numbers are looked at; nothing of their size is allocated."""
-    sections = {}
-    for name, row in zip(SECTIONS, table.items(), strict=False):
-        if not isinstance(row.value, list) or len(row.value) != 2 or row.value[0] != name:
-            raise row.expected(f'["{name}", length]')
-        length = row.child(1, row.value[1]).number(0, 2**62)
+    sections: dict[str, tuple[int, int]] = {}
+    for row in table.items():
+        name, size = row.value if isinstance(row.value, list) and len(row.value) == 2 else ("", None)
+        if name not in [known for known in _SECTIONS if known not in sections]:
+            raise row.expected(f"one of the sections {', '.join(_SECTIONS)}, each once, and its length")
+        length = row.child(1, size).number(0, 2**62)
         sections[name] = (start, start + length)
         start += length
-    if len(table.value) != len(SECTIONS):
-        raise table.expected(f"the sections {', '.join(SECTIONS)}")
+    if not sections:
+        raise table.expected(f"the sections {', '.join(_SECTIONS)}")
     return sections
 
 
@@ -157,7 +160,8 @@ def _spec(header: Node, buffers: dict[str, bytes]) -> Spec:
     outline, roles, notes = (header[name].fields() for name in ("outline", "roles", "notes"))
     try:
         spec = Spec.from_outline(outline, buffers, roles, notes)
-        problem = _problem(spec)
+        stray = buffers.keys() - set(spec.model.BUFFERS)
+        problem = f"the section {min(stray)!r} belongs to no such model" if stray else _problem(spec)
     except (SubwordError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = f"{type(error).__name__}: {error}"
     if problem is not None:
@@ -183,28 +187,57 @@ def _stage_problem(spec: Spec) -> str | None:
 
 
 def _model_problem(spec: Spec) -> str | None:
-    model: BPE = spec.model
-    pieces, ids, merges = model.vocab.pieces, model.vocab.ids, model.merges
-    if model.priority not in ("merges", "rank") or model.unit not in ("byte", "character"):
-        return f"outline.model: unknown settings {shown(model.priority)}, {shown(model.unit)}"
-    if re.search("[\ud800-\udfff]", model.end_of_word + spec.decode.end_of_word):
-        return f"outline: a lone surrogate in {shown(model.end_of_word)}, {shown(spec.decode)}"
+    model = spec.model
+    pieces, ids = model.vocab.pieces, model.vocab.ids
     if len(pieces) != len(ids):
         return f"{len(pieces)} pieces with {len(ids)} ids"
     if np.any(ids[1:] <= ids[:-1]):
         return "the ids of the vocabulary do not rise"
     piece_of = dict(zip(ids.tolist(), pieces, strict=True))
-    spelled = set(piece_of.values())
-    if len(spelled) != len(piece_of) or b"" in spelled:
+    if len(set(piece_of.values())) != len(piece_of) or b"" in piece_of.values():
         return "the vocabulary holds a piece twice, or an empty one"
     if model.unk is not None and model.unk not in piece_of:
         return f"outline.model.unk: no entry has the id {shown(model.unk)}"
-    for row, (left, right) in enumerate(merges.tolist()):
+    if isinstance(spec.decode, DecodeWordPiece) and re.search("[\ud800-\udfff]", spec.decode.prefix):
+        return f"outline: a lone surrogate in {shown(spec.decode)}"
+    return _MODEL_PROBLEMS[type(model)](spec, model, piece_of)
+
+
+def _bpe_problem(spec: Spec, model: BPE, piece_of: dict[int, bytes]) -> str | None:
+    if model.priority not in ("merges", "rank") or model.unit not in ("byte", "character"):
+        return f"outline.model: unknown settings {shown(model.priority)}, {shown(model.unit)}"
+    shown_end = spec.decode.end_of_word if isinstance(spec.decode, Decode) else ""
+    if re.search("[\ud800-\udfff]", model.end_of_word + shown_end):
+        return f"outline: a lone surrogate in {shown(model.end_of_word)}, {shown(spec.decode)}"
+    spelled = set(piece_of.values())
+    for row, (left, right) in enumerate(model.merges.tolist()):
         if left not in piece_of or right not in piece_of or piece_of[left] + piece_of[right] not in spelled:
             return f"merge {row}, of the ids {left} and {right}, joins or makes a token that is not in the vocabulary"
-    if len(np.unique(merges, axis=0)) != len(merges):
+    if len(np.unique(model.merges, axis=0)) != len(model.merges):
         return "a merge stands twice in the list"
     return None
+
+
+def _word_piece_problem(spec: Spec, model: WordPiece, piece_of: dict[int, bytes]) -> str | None:
+    if re.search("[\ud800-\udfff]", model.continuing_subword_prefix):
+        return f"outline.model: a lone surrogate in {shown(model.continuing_subword_prefix)}"
+    return None
+
+
+def _scored_problem(spec: Spec, model: Unigram | ScoreBPE, piece_of: dict[int, bytes]) -> str | None:
+    if model.precision not in ("float32", "float64"):
+        return f"outline.model.precision: {shown(model.precision)} is unknown"
+    if not np.all(np.isfinite(model.scores)):
+        return "a score is not a finite number"
+    return None
+
+
+_MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
+    BPE: _bpe_problem,
+    WordPiece: _word_piece_problem,
+    Unigram: _scored_problem,
+    ScoreBPE: _scored_problem,
+}
 
 
 def _extra_problem(spec: Spec) -> str | None:

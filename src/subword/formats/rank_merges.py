@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..engine import compile_spec
 from ..errors import SubwordValueError
-from ..spec import Spec
+from ..spec import BPE, Spec
 
 
 def merges_of_rank_model(spec: Spec) -> list[tuple[int, int]]:
@@ -40,6 +40,8 @@ def merge_list(spec: Spec) -> list[tuple[int, int]]:
     Raises:
         SubwordValueError: there are none; the message names a token that stands against it.
     """
+    if not isinstance(spec.model, BPE):
+        raise SubwordValueError(f"a {type(spec.model).__name__} has no merges")
     if spec.model.priority == "rank":
         return merges_of_rank_model(spec)
     if spec.model.ignore_merges:

@@ -138,7 +138,7 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: subword-nmt would not cut text so; the message names what differs.
     """
     model = spec.model
-    if model.unit != "character" or model.end_of_word != MARKER or model.ignore_merges:
+    if not isinstance(model, BPE) or model.unit != "character" or model.end_of_word != MARKER or model.ignore_merges:
         _refuse(f"a model other than of characters with {MARKER!r} at the end of a word and merges for every piece")
     if spec.stages != (Split("spaces"),):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))}: it has the split pattern 'spaces' alone")

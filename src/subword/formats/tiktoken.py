@@ -119,6 +119,8 @@ def write(spec: Spec) -> bytes:
 def _check_order(spec: Spec) -> None:
     """The ids, taken as ranks, must mean what the model means."""
     model = spec.model
+    if not isinstance(model, BPE):
+        refuse(KIND, f"a {type(model).__name__}")
     if model.priority == "rank" and model.ignore_merges:
         return
     try:

@@ -1,27 +1,31 @@
-"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words.
+"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words, or
+WordPiece.
 
 One JSON object. Read, with ids equal to that library's:
 
     version         "1.0"
-    truncation      null                     padding    null
+    truncation      left out, with a warning, as it takes ids away; so is padding, which adds some
     added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
-    normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | Replace \\s+ by a space | Sequence of these
+    normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | BertNormalizer | Replace \\s+ by a space | Sequence of
+                    these
     pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, Digits(individual), …
                     and then ByteLevel (Removed and inverted is the same as Isolated where the matches leave nothing
                     out; where they leave something out, only rows of `patterns.py` are known)
+                    A WordPiece has BertPreTokenizer, WhitespaceSplit, Splits, Digits, a Sequence of these, or null
     post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
-    decoder         null | ByteLevel
+    decoder         null | ByteLevel | WordPiece
     model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix;
                     unk_token, fuse_unk and byte_fallback change nothing where bytes are merged: all are known
+                    WordPiece: vocab {token: id}, unk_token, continuing_subword_prefix, max_input_chars_per_word
 
-A BPE over characters has WhitespaceSplit, Splits, Digits, or a Sequence of these for a pre_tokenizer, a BPEDecoder, an
-end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so that it changes no
-id; it is not kept.
+A BPE over characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these for a pre_tokenizer,
+a BPEDecoder, an end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so
+that it changes no id; it is not kept.
 
 Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
 `unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
 cannot give its id) unless the model itself needs it: a single byte; a token of the merges; with `ignore_merges`, any
-that is not special.
+that is not special. In a WordPiece, special ones leave it, but for the unknown token, and others stay.
 
 tokenizers takes no id of an added token from the file: it gives it that of the `vocab` entry with the same content,
 else the next free one. A file that says otherwise is refused, and writing lists tokens in `vocab` where that is needed.
@@ -35,7 +39,7 @@ from .tokenizer_json_write import write
 __all__ = ["LIMITS", "PARTS", "looks_like", "read", "write"]
 
 PARTS = {
-    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet, or as they are where units are characters",
+    "pieces": "model.vocab, the keys, in GPT-2's byte alphabet; or as they are, where units are characters",
     "ids": "model.vocab, the values; added_tokens[].id",
     "merges": "model.merges, pairs of tokens, the first merges first; model.ignore_merges, model.end_of_word_suffix",
     "pattern": "pre_tokenizer, Split with a regular expression, or ByteLevel with use_regex (gpt2); Digits before it",

@@ -5,32 +5,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from .. import _core
 from .._core import regex_covers
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
-from ..errors import FormatError, SubwordValueError
+from ..engine import split_punctuation
+from ..errors import FormatError, SubwordValueError, warn
 from ..patterns import DIGITS, UNICODE, Pattern, digits_and_rest, get_pattern, pattern_of
 from ..spec import (
     BPE,
     MAX_ID,
+    CleanText,
     Decode,
+    DecodeWordPiece,
+    Decoding,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
     Normalize,
     Packed,
+    PadChinese,
     PrefixSpace,
     Spec,
     Split,
+    SplitPunctuation,
     SplitRegex,
     Stage,
+    StripAccents,
     Template,
     Vocab,
+    WordPiece,
 )
 from .json_node import Node, parse, shown
 
@@ -43,11 +51,13 @@ DIGITS_UNICODE = "17.0"  # of `Digits`, which asks the Rust library
 # What the file must say of parts that subword does not have, and what to do where it says something else.
 _FIXED_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
     "version": ((None, "1.0"), "only version 1.0 is known"),
-    "truncation": ((None,), "it cuts ids off; set it to null and cut with `truncate` or `chunk`"),
-    "padding": ((None,), "it adds ids; set it to null and pad where batches are made"),
+}
+_LEFT_OUT = {
+    "truncation": "it cuts ids off, which `encode` never does; cut with `truncate` or `chunk`",
+    "padding": "it adds ids, which `encode` never does; pad where batches are made",
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": ((None, "BPE"), "only BPE is supported"),
+    "type": ((None, "BPE"), "only BPE and WordPiece are supported"),
     "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
     # In a byte-level BPE what is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
@@ -60,8 +70,8 @@ _FIXED_CHARACTER_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
-def read(data: bytes, source: str) -> Spec:
-    """The spec that a file holds.
+def read(data: bytes, source: str, tell: Callable[[str], None] = warn) -> Spec:
+    """The spec that a file holds. `tell` is called with what of the file is left out.
 
     The core reads the two large members, `parse` the rest. What the core does not take, or is wrong with the rest, is
     for the other way: to read all of it here, which finds what is wrong and says where.
@@ -76,10 +86,32 @@ def read(data: bytes, source: str) -> Spec:
             (start, end), (next_start, next_end) = sorted((vocab, merges))
             rest = b"null".join((data[:start], data[end:next_start], data[next_end:]))
             try:
-                return _spec(parse(rest, source), Tokens(entries, by_characters))
+                root = parse(rest, source)
+                spec = _spec(root, Tokens(entries, by_characters))
             except FormatError:
                 continue
-    return _spec(parse(data, source), None)
+            _tell_of_what_is_left_out(root, tell)
+            return spec
+    root = parse(data, source)
+    spec = _spec(root, None)
+    _tell_of_what_is_left_out(root, tell)
+    return spec
+
+
+def _tell_of_what_is_left_out(root: Node, tell: Callable[[str], None]) -> None:
+    for name, problem in _LEFT_OUT.items():
+        if root.get(name).value is not None:
+            tell(f"the field {name!r} is left out: {problem}")
+
+
+class AnyTokens(Protocol):
+    """The tokens of a model, as those ask of them that do not ask which model it is."""
+
+    def __len__(self) -> int: ...
+
+    def id_of(self, token: str) -> int | None: ...
+
+    def token_of(self, id: int) -> str | None: ...
 
 
 class Tokens:
@@ -117,23 +149,29 @@ class Tokens:
 
 def _spec(root: Node, tokens: Tokens | None) -> Spec:
     """The spec; `tokens` where they are read already and stand no more in `root`."""
-    _check_fixed(root["model"], _FIXED_MODEL_FIELDS)
-    _check_fixed(root, _FIXED_FIELDS)
+    check_fixed(root, _FIXED_FIELDS)
+    if tokens is None and is_word_piece(root["model"]):
+        return read_word_piece(root)
+    if tokens is None and is_scored(root["model"]):
+        from .tokenizer_json_scored import read_scored  # which needs what stands here
+
+        return read_scored(root)
+    check_fixed(root["model"], _FIXED_MODEL_FIELDS)
     splitting, unit = _read_pre_tokenizer(root.get("pre_tokenizer"))
     if unit == "character":
-        _check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
+        check_fixed(root["model"], _FIXED_CHARACTER_FIELDS)
     decode = _read_decoder(root.get("decoder"), root["model"], unit)
     if tokens is None:
         tokens = _read_tokens(root["model"], unit)
     elif tokens.by_characters != (unit == "character"):
         raise root["model"].error("its tokens are spelled otherwise")
-    added = _read_added_tokens(root.get("added_tokens", []), tokens)
+    added = read_added_tokens(root.get("added_tokens", []), tokens)
     normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
     model, unmatchable = _read_model(root["model"], tokens, added, root, unit, normalizers)
     extra = tuple(sorted([*added.values(), *unmatchable], key=lambda token: token.id))
-    template = _read_post_processor(root.get("post_processor"), _Known(tokens, extra))
+    template = read_post_processor(root.get("post_processor"), Known(tokens, extra))
     return Spec(
-        stages=(*_matching(added, False), *normalizers, *_matching(added, True), *splitting),
+        stages=(*matching(added, False), *normalizers, *matching(added, True), *splitting),
         model=model,
         extra=extra,
         template=template,
@@ -142,31 +180,31 @@ def _spec(root: Node, tokens: Tokens | None) -> Spec:
     )
 
 
-class _Known:
-    """The ids that stand for something."""
+class Known:
+    """The ids that stand for something; and the last type of token that a template may give one."""
 
-    def __init__(self, tokens: Tokens, extra: Iterable[ExtraToken]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken], last_type: int = 0) -> None:
+        self.tokens, self.last_type = tokens, last_type
         self.extra = {token.id for token in extra}
 
     def __contains__(self, id: int) -> bool:
         return id in self.extra or self.tokens.token_of(id) is not None
 
 
-def _matching(added: dict[str, ExtraToken], normalized: bool) -> tuple[MatchTokens, ...]:
+def matching(added: dict[str, ExtraToken], normalized: bool) -> tuple[MatchTokens, ...]:
     """The stage that takes tokens from raw or from normalized text, if there are any to take."""
     needed = any(token.normalized == normalized for token in added.values())
     return (MatchTokens(normalized),) if needed else ()
 
 
-def _check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
+def check_fixed(node: Node, table: dict[str, tuple[tuple[Any, ...], str]]) -> None:
     for name, (allowed, advice) in table.items():
         field = node.get(name)
         if not any(type(field.value) is type(value) and field.value == value for value in allowed):
             raise field.error(f"{shown(field.value)} is not supported: {advice}")
 
 
-def _steps(node: Node, key: str) -> list[Node]:
+def steps_of(node: Node, key: str) -> list[Node]:
     """The steps of a `Sequence`, nested ones opened up; none for null."""
     todo, steps = [node] if node.value is not None else [], []
     while todo:
@@ -178,16 +216,16 @@ def _steps(node: Node, key: str) -> list[Node]:
     return steps
 
 
-def _unsupported(step: Node, known: str) -> FormatError:
+def unsupported(step: Node, known: str) -> FormatError:
     return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
 
 
 def _read_decoder(node: Node, model: Node, unit: str) -> Decode:
     marker = _end_of_word(model)
     if unit == "byte":
-        for step in _steps(node, "decoders"):
+        for step in steps_of(node, "decoders"):
             if step["type"].value != "ByteLevel":
-                raise _unsupported(step, "a byte-level BPE has the decoder ByteLevel")
+                raise unsupported(step, "a byte-level BPE has the decoder ByteLevel")
         if to_alphabet(marker.encode()) != marker:
             raise model["end_of_word_suffix"].error(f"{shown(marker)} is not spelled alike in GPT-2's byte alphabet")
         return Decode(marker) if marker else Decode()
@@ -203,11 +241,9 @@ def _end_of_word(model: Node) -> str:
     return "" if suffix.value is None else suffix.text()
 
 
-def _read_normalizer(
-    node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]
-) -> tuple[Normalize | Lowercase, ...]:
-    stages: list[Normalize | Lowercase] = []
-    for step in _steps(node, "normalizers"):
+def _read_normalizer(node: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> tuple[Stage, ...]:
+    stages: list[Stage] = []
+    for step in steps_of(node, "normalizers"):
         kind = step["type"].value
         if kind in ("NFC", "NFD", "NFKC", "NFKD"):
             stages.append(Normalize(kind, NORMALIZER_UNICODE))
@@ -215,19 +251,37 @@ def _read_normalizer(
             stages.append(Lowercase(final_sigma=False))
         elif kind == "Replace":
             _check_white_space(step, splitting, added)
+        elif kind == "BertNormalizer":
+            stages += _read_bert_normalizer(step)
         else:
-            raise _unsupported(
+            raise unsupported(
                 step,
-                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, Replace of white space and a Sequence of these",
+                "the normalizers are NFC, NFD, NFKC, NFKD, Lowercase, BertNormalizer, Replace of white space and a "
+                "Sequence of these",
             )
     return tuple(stages)
+
+
+def _read_bert_normalizer(step: Node) -> Iterator[Stage]:
+    """Its stages, in its order. `strip_accents` says what `lowercase` does unless it says something itself."""
+    lowercase = step.get("lowercase", True).flag()
+    strip_accents = step.get("strip_accents")
+    if step.get("clean_text", True).flag():
+        yield CleanText()
+    if step.get("handle_chinese_chars", True).flag():
+        yield PadChinese()
+    if lowercase if strip_accents.value is None else strip_accents.flag():
+        yield from (Normalize("NFD", NORMALIZER_UNICODE), StripAccents())
+    if lowercase:
+        yield Lowercase(final_sigma=False)
 
 
 def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> None:
     """Replacing white space changes nothing where the first split drops all of it, and no added token looks at it."""
     if step["pattern"].value != {"Regex": r"\s+"} or step["content"].value != " ":
         raise step.error(r"the only Replace that is supported is that of the Regex \s+ by a space")
-    if splitting[0] not in [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]:
+    dropping = [Split(pattern) for pattern in ("clip", "clip-cased", "whitespace-split")]
+    if splitting[0] not in [*dropping, SplitPunctuation()]:
         raise step.error("white space can be replaced only where the first pre-tokenizer drops it")
     for token in added.values():
         if token.normalized and (token.lstrip or token.rstrip or re.search(r"\s", token.content)):
@@ -237,8 +291,8 @@ def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, 
 def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", "character"]]:
     """The stages, and what the model is over."""
     known = "a byte-level BPE has ByteLevel, or a Sequence of Splits and Digits and then ByteLevel; one over "
-    known += "characters has WhitespaceSplit, Splits, Digits, or a Sequence of these"
-    steps = _steps(node, "pretokenizers") or [node]
+    known += "characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these"
+    steps = steps_of(node, "pretokenizers") or [node]
     *cutting, last = steps
     if last.value is None:
         raise node.error(f"there is none, so this is no byte-level BPE; {known}")
@@ -247,7 +301,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
         return tuple(_read_cutting(steps)), "character"
     for step, kinds in [*((step, _CUTTING) for step in cutting), (last, ("ByteLevel",))]:
         if step["type"].value not in kinds:
-            raise _unsupported(step, known)
+            raise unsupported(step, known)
     prefix_space = last.get("add_prefix_space", True)
     if cutting and prefix_space.flag():
         raise prefix_space.error("a space in front of every piece is not supported; set it to false")
@@ -259,7 +313,7 @@ def _read_pre_tokenizer(node: Node) -> tuple[tuple[Stage, ...], Literal["byte", 
     return (PrefixSpace(), *stages) if prefix_space.flag() else tuple(stages), "byte"
 
 
-_Step: TypeAlias = "tuple[str, bool] | Digits"
+_Step: TypeAlias = "tuple[str, bool] | Digits | SplitPunctuation"
 """The expression of a Split, and whether what it does not match is dropped; or a stage."""
 
 
@@ -275,7 +329,7 @@ def _read_cutting(steps: list[Node]) -> list[Stage]:
         step = read[at]
         if row is not None:
             stages.append(Split(row.name, SPLIT_UNICODE))
-        elif isinstance(step, Digits):
+        elif isinstance(step, (Digits, SplitPunctuation)):
             stages.append(step)
         elif step[0] in _GROUPINGS:
             stages.append(Digits(cast("Any", _GROUPINGS[step[0]]), SPLIT_UNICODE))
@@ -286,7 +340,7 @@ def _read_cutting(steps: list[Node]) -> list[Stage]:
 
 
 def _read_digits(step: Node) -> Digits:
-    _check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
+    check_fixed(step, {"individual_digits": ((True,), "use true, or a Split by an expression")})
     return Digits("one", DIGITS_UNICODE)
 
 
@@ -303,7 +357,7 @@ def _read_split(step: Node) -> tuple[str, bool]:
             raise regex.error(str(error)) from None
     if covers and drops:
         return regex.text(), False  # nothing is there to be removed
-    _check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
+    check_fixed(step, {"behavior": (("Isolated",), "use Isolated"), "invert": ((None, False), "use false")})
     return regex.text(), False
 
 
@@ -311,10 +365,15 @@ def _read_white_space_split(step: Node) -> tuple[str, bool]:
     return get_pattern("whitespace-split").steps[0], True
 
 
+def _read_bert_pre_tokenizer(step: Node) -> SplitPunctuation:
+    return SplitPunctuation()
+
+
 _CUTTING: dict[Any, Callable[[Node], _Step]] = {
     "Digits": _read_digits,
     "Split": _read_split,
     "WhitespaceSplit": _read_white_space_split,
+    "BertPreTokenizer": _read_bert_pre_tokenizer,
 }
 _GROUPINGS = {groups: grouping for grouping, groups in DIGITS.items()}
 
@@ -324,7 +383,8 @@ def _row_of(*steps: _Step) -> Pattern | None:
 
     `{1,3}+` repeats in Oniguruma, so that what tiktoken publishes may be no row here.
     """
-    splits = [step for step in steps if not isinstance(step, Digits) and not re.search(r"[0-9]\}\+", step[0])]
+    texts = [step for step in steps if not isinstance(step, (Digits, SplitPunctuation))]
+    splits = [step for step in texts if not re.search(r"[0-9]\}\+", step[0])]
     row = pattern_of(*(regex for regex, _ in splits)) if len(splits) == len(steps) else None
     if row is None or digits_and_rest(row) is not None or any(drops != row.drops for _, drops in splits):
         return None
@@ -338,7 +398,7 @@ def _read_tokens(node: Node, unit: Literal["byte", "character"]) -> Tokens:
         if not token:
             raise node["vocab"].child(token, token).error("a token cannot be empty")
         node["vocab"].child(token, token).text()
-    merges = _read_merges(node["merges"], {t: id for t, id in vocab.items() if unit == "character" or spelled_bytes(t)})
+    merges = read_merges(node["merges"], {t: id for t, id in vocab.items() if unit == "character" or spelled_bytes(t)})
     plain = json.dumps({"model": {"vocab": vocab, "merges": merges}}).encode()
     found = _core.read_members(plain, MAX_ID, unit == "character")
     if found is None:
@@ -357,7 +417,7 @@ def _read_vocab(node: Node) -> dict[str, int]:
     return vocab
 
 
-def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
+def read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     rows: dict[tuple[int, int], int] = {}
     pairs: list[list[str]] = []
     if isinstance(node.value, list) and len({type(row) for row in node.value}) > 1:
@@ -377,7 +437,7 @@ def _read_merges(node: Node, ids: dict[str, int]) -> list[list[str]]:
     return pairs
 
 
-def _read_added_tokens(node: Node, tokens: Tokens) -> dict[str, ExtraToken]:
+def read_added_tokens(node: Node, tokens: AnyTokens) -> dict[str, ExtraToken]:
     """The added tokens by content, with the ids that tokenizers gives them."""
     rows = [(step, _read_added_token(step)) for step in node.items()]
     owners: dict[int, str] = {}
@@ -483,7 +543,7 @@ def _is_unit(piece: bytes, unit: str, marker: str) -> bool:
     return len(piece) == 1 or (unit == "character" and len(piece.decode().removesuffix(marker)) == 1)
 
 
-def _read_unk(node: Node, tokens: Tokens) -> int:
+def _read_unk(node: Node, tokens: AnyTokens) -> int:
     if node.value is None:
         raise node.error("without one, tokenizers drops unknown characters, which is not supported; name a token")
     id = tokens.id_of(node.text())
@@ -512,7 +572,8 @@ def comes_to_the_model(token: ExtraToken, piece: bytes, marker: str, stages: Seq
     # What NFC and NFD make of other characters is not ASCII, but for a Kelvin sign, a Greek ; and a Greek accent.
     plain = token.content.isascii() and not set("K;`") & set(token.content)
     forms = ("NFKC", "NFKD") if plain else ("NFC", "NFD", "NFKC", "NFKD")
-    return any(isinstance(s, Lowercase) or (isinstance(s, Normalize) and s.form in forms) for s in stages)
+    others = (Lowercase, CleanText, PadChinese, StripAccents)
+    return any(isinstance(s, others) or (isinstance(s, Normalize) and s.form in forms) for s in stages)
 
 
 def shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) -> str | None:
@@ -531,28 +592,128 @@ def shared_problem(token: ExtraToken, piece: bytes, merged: bool, whole: bool) -
     return None
 
 
+# ------------------------ WordPiece ------------------------
+
+
+class Words:
+    """The tokens of a WordPiece: all spelled as they are."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self.ids = ids
+        self.tokens = {id: token for token, id in ids.items()}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def id_of(self, token: str) -> int | None:
+        return self.ids.get(token)
+
+    def token_of(self, id: int) -> str | None:
+        return self.tokens.get(id)
+
+
+def is_scored(model: Node) -> bool:
+    """Whether a model is of SentencePiece's kind: a Unigram, or a BPE over characters that falls back to bytes."""
+    fields = model.fields()
+    kind, has_scores = fields.get("type"), isinstance(fields.get("vocab"), list)
+    return kind == "Unigram" or (kind is None and has_scores) or (kind == "BPE" and fields.get("byte_fallback") is True)
+
+
+def is_word_piece(model: Node) -> bool:
+    """Whether a model is a WordPiece. Old files do not say the type: a BPE has merges, a word list has no prefix."""
+    fields = model.fields()
+    is_untold = fields.get("type") is None and "merges" not in fields and "continuing_subword_prefix" in fields
+    return fields.get("type") == "WordPiece" or is_untold
+
+
+def read_word_piece(root: Node) -> Spec:
+    node = root["model"]
+    words = Words(_read_words(node["vocab"]))
+    added = read_added_tokens(root.get("added_tokens", []), words)
+    splitting = _read_word_splitting(root.get("pre_tokenizer"))
+    normalizers = _read_normalizer(root.get("normalizer"), splitting, added)
+    unk = _read_unk(node["unk_token"], words)
+    gone = set()
+    for index, extra in enumerate(added.values()):
+        # Special ones leave the model, so that ordinary text cannot give their ids; others may be parts of words.
+        if extra.kind != "special" or extra.id == unk or extra.content not in words.ids:
+            continue
+        if can_be_a_word(extra, normalizers, splitting):
+            problem = f"{shown(extra.content)} is special, but text that it is not taken from can become this word"
+            raise root["added_tokens"].child(index, None).error(f"{problem}; set `special` to false")
+        gone.add(extra.content)
+    template = read_post_processor(root.get("post_processor"), Known(words, added.values()))
+    return Spec(
+        stages=(*matching(added, False), *normalizers, *matching(added, True), *splitting),
+        model=WordPiece(
+            Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone),
+            unk,
+            node["continuing_subword_prefix"].text(),
+            node["max_input_chars_per_word"].number(0, 2**63 - 1),
+        ),
+        extra=tuple(sorted(added.values(), key=lambda token: token.id)),
+        template=template,
+        decode=_read_word_decoder(root.get("decoder")),
+        roles=template_roles(template) | {"unk": unk},
+    )
+
+
+def _read_words(node: Node) -> dict[str, int]:
+    vocab = _read_vocab(node)
+    for token in vocab:
+        if not token:
+            raise node.child(token, token).error("a token cannot be empty")
+        node.child(token, token).text()
+    return vocab
+
+
+def _read_word_splitting(node: Node) -> tuple[Stage, ...]:
+    steps = steps_of(node, "pretokenizers")
+    for step in steps:
+        if step["type"].value not in _CUTTING:
+            raise unsupported(step, f"a WordPiece has {', '.join(_CUTTING)}, or a Sequence of these")
+    return tuple(_read_cutting(steps)) or (Split("none", SPLIT_UNICODE),)
+
+
+def _read_word_decoder(node: Node) -> Decoding:
+    if node.value is None:
+        return DecodeWordPiece(prefix="", cleanup=False)  # spaces between all tokens
+    if node["type"].value != "WordPiece":
+        raise unsupported(node, "a WordPiece has the decoder WordPiece, or none")
+    prefix, cleanup = node.get("prefix", "##").text(), node.get("cleanup", True).flag()
+    if not prefix and cleanup:
+        raise node["prefix"].error("an empty prefix goes with `cleanup` set to false")
+    return DecodeWordPiece(prefix, cleanup) if prefix else Decode()
+
+
+def can_be_a_word(token: ExtraToken, normalizers: Sequence[Stage], splitting: Sequence[Stage]) -> bool:
+    """Whether some text becomes a piece that starts with a token, though the token is not taken from it."""
+    is_cut = SplitPunctuation() in splitting and list(split_punctuation(token.content)) != [token.content]
+    return not is_cut and comes_to_the_model(token, token.content.encode(), "", normalizers)
+
+
 # ------------------------ template ------------------------
 
 
-def _read_post_processor(node: Node, known: _Known) -> Template:
-    steps = _steps(node, "processors")
+def read_post_processor(node: Node, known: Known) -> Template:
+    steps = steps_of(node, "processors")
     for step in steps:
         if step["type"].value != "ByteLevel" and step["type"].value not in _TEMPLATES:
-            raise _unsupported(step, f"the post-processors are ByteLevel, {', '.join(_TEMPLATES)} and a Sequence")
+            raise unsupported(step, f"the post-processors are ByteLevel, {', '.join(_TEMPLATES)} and a Sequence")
     templates = [step for step in steps if step["type"].value in _TEMPLATES]
     for step in templates[1:]:
         raise step.error("a second template is not supported; make it one")
     return _TEMPLATES[templates[0]["type"].value](templates[0], known) if templates else Template()
 
 
-def _read_template(step: Node, known: _Known) -> Template:
+def _read_template(step: Node, known: Known) -> Template:
     return Template(
         tuple(_read_template_items(step, "single", ["A"], 0, known)),
         tuple(_read_template_items(step, "pair", ["A", "B"], 1, known)),
     )
 
 
-def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: _Known) -> list[int | str]:
+def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: Known) -> list[int | str]:
     items: list[int | str] = []
     for row in step[name].items():
         for kind in ("Sequence", "SpecialToken"):
@@ -560,7 +721,7 @@ def _read_template_items(step: Node, name: str, texts: list[str], last_type: int
                 break
         else:
             raise row.expected('{"Sequence": …} or {"SpecialToken": …}')
-        row[kind].get("type_id", 0).number(0, last_type)
+        row[kind].get("type_id", 0).number(0, max(last_type, known.last_type))
         part = row[kind]["id"]
         if kind == "Sequence":
             items.append(part.text())
@@ -574,17 +735,17 @@ def _read_template_items(step: Node, name: str, texts: list[str], last_type: int
     return items
 
 
-def _read_roberta(step: Node, known: _Known) -> Template:
+def _read_roberta(step: Node, known: Known) -> Template:
     cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
     return Template((cls, "A", sep), (cls, "A", sep, sep, "B", sep))
 
 
-def _read_bert(step: Node, known: _Known) -> Template:
+def _read_bert(step: Node, known: Known) -> Template:
     cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
     return Template((cls, "A", sep), (cls, "A", sep, "B", sep))
 
 
-def _read_named_id(node: Node, known: _Known) -> int:
+def _read_named_id(node: Node, known: Known) -> int:
     """The id of a `["token", id]`."""
     pair = list(node.items())
     if len(pair) != 2:
@@ -592,7 +753,7 @@ def _read_named_id(node: Node, known: _Known) -> int:
     return _read_id(pair[1], known)
 
 
-def _read_id(node: Node, known: _Known) -> int:
+def _read_id(node: Node, known: Known) -> int:
     if node.number(0, MAX_ID) not in known:
         raise node.error(f"no token has the id {node.value}")
     return node.number(0, MAX_ID)
@@ -608,7 +769,7 @@ def template_roles(template: Template) -> dict[str, int]:
     return {name: cast("int", ids[0]) for name, ids in (("bos", before), ("eos", after)) if len(ids) == 1}
 
 
-def _unk_role(unk: Node, tokens: Tokens, added: dict[str, ExtraToken]) -> dict[str, int]:
+def _unk_role(unk: Node, tokens: AnyTokens, added: dict[str, ExtraToken]) -> dict[str, int]:
     """A model with all bytes never needs its unknown token; the file may still name it."""
     if unk.value is None:
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn, cast
 
 from .._core import same_in_both_syntaxes
@@ -11,17 +12,28 @@ from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import SubwordValueError, warn
 from ..patterns import DIGITS, get_pattern
 from ..spec import (
+    BPE,
+    CleanText,
     Decode,
+    DecodeWordPiece,
+    Decoding,
     Digits,
     ExtraToken,
     Lowercase,
     MatchTokens,
     Normalize,
+    PadChinese,
     PrefixSpace,
+    ScoreBPE,
     Spec,
     Split,
+    SplitPunctuation,
     SplitRegex,
+    Stage,
+    StripAccents,
     Template,
+    Unigram,
+    WordPiece,
 )
 from .rank_merges import merges_of_rank_model
 from .tokenizer_json_read import (
@@ -29,10 +41,12 @@ from .tokenizer_json_read import (
     NORMALIZER_UNICODE,
     SPLIT_UNICODE,
     assigned_ids,
+    can_be_a_word,
     comes_to_the_model,
     shared_problem,
     template_roles,
 )
+from .tokenizer_json_scored import document_of
 
 
 def write(spec: Spec) -> bytes:
@@ -43,7 +57,16 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
-    _check_stages(spec)
+    if not isinstance(spec.model, (Unigram, ScoreBPE)):
+        _check_stages(spec)
+    if isinstance(spec.model, WordPiece):
+        return _written_word_piece(spec, spec.model)
+    if isinstance(spec.model, (Unigram, ScoreBPE)):
+        scored = document_of(spec, _refuse, _added_token, partial(_post_processor, spec.template))
+        _warn_of_roles(spec)
+        return (json.dumps(scored, ensure_ascii=False, indent=2) + "\n").encode()
+    if not isinstance(spec.model, BPE):
+        _refuse(f"a {type(spec.model).__name__}")
     model_vocab, merges = _model_vocab(spec), _merges(spec)
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in spec.extra}
@@ -67,15 +90,73 @@ def write(spec: Spec) -> bytes:
             "dropout": None,
             "unk_token": names.get(unk),
             "continuing_subword_prefix": None,
-            "end_of_word_suffix": spec.model.end_of_word or None,
+            "end_of_word_suffix": _bpe(spec).end_of_word or None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": spec.model.ignore_merges,
+            "ignore_merges": _bpe(spec).ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
             "merges": [],
         },
     }
     return _dumped(document, [[names[left], names[right]] for left, right in merges])
+
+
+def _written_word_piece(spec: Spec, model: WordPiece) -> bytes:
+    model_vocab = {_text_of(piece, id): id for piece, id in model.vocab.items()}
+    added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
+    if len(added) < len(spec.extra):
+        _refuse("unmatchable tokens of a WordPiece: they would be tokens of the model")
+    names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in added}
+    vocab = _with_added_tokens(model_vocab, added)
+    rewriting = [stage for stage in spec.stages if not isinstance(stage, MatchTokens)]
+    for token in added:
+        listed, known = token.content in vocab, token.content in model_vocab
+        is_special = token.kind == "special" and token.id != model.unk
+        problem = None
+        if known and is_special:
+            problem = "special tokens leave the model there, and this one is an entry"
+        elif listed and not known and token.kind == "added":
+            problem = "listed in the vocabulary, as its id needs, it would also be a token of the model"
+        elif listed and is_special and can_be_a_word(token, rewriting, rewriting):
+            problem = "text that it is not taken from can become this word there"
+        if problem is not None:
+            _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
+    _warn_of_roles(spec)
+    document = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(token) for token in added],
+        "normalizer": _normalizer(spec),
+        "pre_tokenizer": _pre_tokenizer(spec),
+        "post_processor": _post_processor(spec.template, names, last_type=1),
+        "decoder": _word_decoder(spec.decode),
+        "model": {
+            "type": "WordPiece",
+            "unk_token": names[model.unk],
+            "continuing_subword_prefix": model.continuing_subword_prefix,
+            "max_input_chars_per_word": model.max_input_chars_per_word,
+            "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
+        },
+    }
+    return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _text_of(piece: bytes, id: int) -> str:
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        _refuse(f"the token {piece!r} (id {id}), which is not text")
+
+
+def _word_decoder(decode: Decoding) -> dict[str, Any] | None:
+    if decode == DecodeWordPiece(prefix="", cleanup=False):
+        return None
+    if decode == Decode():
+        return {"type": "WordPiece", "prefix": "", "cleanup": False}
+    if not isinstance(decode, DecodeWordPiece) or not decode.prefix:
+        _refuse(f"a WordPiece with {decode!r}")
+    return {"type": "WordPiece", "prefix": decode.prefix, "cleanup": decode.cleanup}
 
 
 def _dumped(document: dict[str, Any], merges: list[list[str]]) -> bytes:
@@ -86,6 +167,11 @@ def _dumped(document: dict[str, Any], merges: list[list[str]]) -> bytes:
     return (text + (f"[\n{rows}\n    ]\n  }}\n}}" if rows else tail) + "\n").encode()
 
 
+def _bpe(spec: Spec) -> BPE:
+    """The model, by those who are only asked of a BPE."""
+    return cast("BPE", spec.model)
+
+
 def _refuse(what: str) -> NoReturn:
     raise SubwordValueError(f"tokenizer.json cannot hold {what}; save as .subword instead")
 
@@ -93,7 +179,8 @@ def _refuse(what: str) -> NoReturn:
 def _check_stages(spec: Spec) -> None:
     """The stages must be those of tokenizers, in its order, and take from text the tokens that it takes."""
     order = [MatchTokens(), Normalize, MatchTokens(normalized=True), PrefixSpace, Split]
-    alike: dict[type, type] = {Lowercase: Normalize, Digits: Split, SplitRegex: Split}
+    alike: dict[type, type] = dict.fromkeys((Lowercase, CleanText, PadChinese, StripAccents), Normalize)
+    alike |= dict.fromkeys((Digits, SplitRegex, SplitPunctuation), Split)
     kinds = [alike.get(type(stage), type(stage)) for stage in spec.stages]
     places = [order.index(s if k is MatchTokens else k) for s, k in zip(spec.stages, kinds, strict=True)]
     once = [place for place in places if order[place] not in (Normalize, Split)]
@@ -121,7 +208,7 @@ def _warn_of_roles(spec: Spec) -> None:
 
 def _model_vocab(spec: Spec) -> dict[str, int]:
     """The model's entries and the unmatchable tokens, spelled as the file spells them."""
-    if spec.model.unit == "character":
+    if _bpe(spec).unit == "character":
         return _character_vocab(spec)
     vocab = {to_alphabet(piece): id for piece, id in spec.model.vocab.items()}
     missing = bytes(b for b in range(256) if b not in NEVER_IN_UTF8 and to_alphabet(bytes([b])) not in vocab)
@@ -136,13 +223,10 @@ def _model_vocab(spec: Spec) -> dict[str, int]:
 
 
 def _character_vocab(spec: Spec) -> dict[str, int]:
-    model = spec.model
+    model = _bpe(spec)
     vocab: dict[str, int] = {}
     for piece, id in model.vocab.items():
-        try:
-            token = piece.decode()
-        except UnicodeDecodeError:
-            _refuse(f"the token {piece!r} (id {id}), which is not text")
+        token = _text_of(piece, id)
         if not model.end_of_word or model.end_of_word in token.removesuffix(model.end_of_word):
             _refuse(f"characters without a marker at the ends of words, and only there: {token!r} (id {id})")
         vocab[token] = id
@@ -153,7 +237,7 @@ def _character_vocab(spec: Spec) -> dict[str, int]:
 
 
 def _decoder(spec: Spec) -> dict[str, Any]:
-    model = spec.model
+    model = _bpe(spec)
     if model.unit == "character":
         if spec.decode != Decode(trim=True):
             _refuse(
@@ -168,8 +252,8 @@ def _decoder(spec: Spec) -> dict[str, Any]:
 
 
 def _merges(spec: Spec) -> Sequence[Sequence[int]]:
-    if spec.model.priority == "merges":
-        return cast("list[list[int]]", spec.model.merges.tolist())
+    if _bpe(spec).priority == "merges":
+        return cast("list[list[int]]", _bpe(spec).merges.tolist())
     try:
         return merges_of_rank_model(spec)
     except SubwordValueError as error:
@@ -193,7 +277,7 @@ def _check_added_token(
     token: ExtraToken, vocab: dict[str, int], model_vocab: dict[str, int], merged: set[str], spec: Spec
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
-    model, problem = spec.model, None
+    model, problem = _bpe(spec), None
     piece = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode()
     whole = (
         model.ignore_merges and piece is not None and comes_to_the_model(token, piece, model.end_of_word, spec.stages)
@@ -221,23 +305,55 @@ def _added_token(token: ExtraToken) -> dict[str, Any]:
 
 
 def _normalizer(spec: Spec) -> dict[str, Any] | None:
-    steps = [
-        {"type": stage.form if isinstance(stage, Normalize) else "Lowercase"}
-        for stage in spec.stages
-        if isinstance(stage, (Normalize, Lowercase))
-    ]
+    rewriting = [stage for stage in spec.stages if isinstance(stage, (Normalize, Lowercase, *_BERT))]
+    steps: list[dict[str, Any]] = []
+    while rewriting:
+        found = _bert_normalizer(rewriting)
+        step = rewriting.pop(0)
+        if found is not None:
+            del rewriting[: found[0] - 1]
+            steps.append(found[1])
+        elif isinstance(step, _BERT):
+            _refuse("StripAccents without Normalize('NFD') before it")
+        else:
+            steps.append({"type": step.form if isinstance(step, Normalize) else "Lowercase"})
     if len(steps) > 1:
         return {"type": "Sequence", "normalizers": steps}
     return steps[0] if steps else None
 
 
-def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
-    cutting = [stage for stage in spec.stages if isinstance(stage, (Digits, Split, SplitRegex)) and stage != _WHOLE]
-    prefix_space, by_bytes = PrefixSpace() in spec.stages, spec.model.unit == "byte"
+_BERT = (CleanText, PadChinese, StripAccents)
+
+
+def _bert_normalizer(stages: Sequence[Stage]) -> tuple[int, dict[str, Any]] | None:
+    """How many of the stages a BertNormalizer is, and that, if the first are one."""
+    strip: list[Stage] = [Normalize("NFD", NORMALIZER_UNICODE), StripAccents()]
+    wanted: dict[str, list[Stage]] = {
+        "clean_text": [CleanText()],
+        "handle_chinese_chars": [PadChinese()],
+        "strip_accents": strip,
+        "lowercase": [Lowercase(final_sigma=False)],
+    }
+    at, step = 0, {"type": "BertNormalizer"} | dict.fromkeys(wanted, False)
+    for name, part in wanted.items():
+        if list(stages[at : at + len(part)]) == part:
+            step[name] = True
+            at += len(part)
+    return (at, step) if any(isinstance(stage, _BERT) for stage in stages[:at]) else None
+
+
+def _pre_tokenizer(spec: Spec) -> dict[str, Any] | None:
+    kinds = (Digits, Split, SplitRegex, SplitPunctuation)
+    cutting = [stage for stage in spec.stages if isinstance(stage, kinds) and stage != _WHOLE]
+    prefix_space = PrefixSpace() in spec.stages
+    by_bytes = isinstance(spec.model, BPE) and spec.model.unit == "byte"
+    if isinstance(spec.model, WordPiece) and not cutting and not prefix_space:
+        return None
     built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
     if built_in:
         cutting.pop()
-    if not by_bytes and (prefix_space or all(isinstance(stage, Digits) for stage in cutting)):
+    only_digits = isinstance(spec.model, BPE) and all(isinstance(stage, Digits) for stage in cutting)
+    if not by_bytes and (prefix_space or only_digits):
         _refuse("a model over characters with a space in front of the text, or without a split pattern")
     steps = [step for stage in cutting for step in _steps_of(stage)]
     if by_bytes:
@@ -252,7 +368,9 @@ def _pre_tokenizer(spec: Spec) -> dict[str, Any]:
 _WHOLE = Split("none", SPLIT_UNICODE)
 
 
-def _steps_of(stage: Digits | Split | SplitRegex) -> list[dict[str, Any]]:
+def _steps_of(stage: Digits | Split | SplitRegex | SplitPunctuation) -> list[dict[str, Any]]:
+    if isinstance(stage, SplitPunctuation):
+        return [{"type": "BertPreTokenizer"}]
     if isinstance(stage, Digits) and stage.unicode == DIGITS_UNICODE:
         return [{"type": "Digits", "individual_digits": True}]
     drops = isinstance(stage, Split) and get_pattern(stage.pattern).drops
@@ -275,19 +393,23 @@ def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[
     return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
 
 
-def _post_processor(template: Template, names: dict[int, str]) -> dict[str, Any] | None:
+def _post_processor(template: Template, names: dict[int, str], last_type: int = 0) -> dict[str, Any] | None:
+    """`last_type` is the type id of the second text, and of what follows it."""
     if template == Template():
         return None
+    pair = template.pair
+    second = pair.index("B") if pair.index("A") < pair.index("B") else len(pair)
+    types = [last_type if at >= second else 0 for at in range(len(pair))]
     used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
     return {
         "type": "TemplateProcessing",
         "single": [_template_item(item, names) for item in template.single],
-        "pair": [_template_item(item, names) for item in template.pair],
+        "pair": [_template_item(item, names, type_id) for item, type_id in zip(pair, types, strict=True)],
         "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in used},
     }
 
 
-def _template_item(item: int | str, names: dict[int, str]) -> dict[str, Any]:
+def _template_item(item: int | str, names: dict[int, str], type_id: int = 0) -> dict[str, Any]:
     if isinstance(item, str):
-        return {"Sequence": {"id": item, "type_id": 0}}
-    return {"SpecialToken": {"id": names[item], "type_id": 0}}
+        return {"Sequence": {"id": item, "type_id": type_id}}
+    return {"SpecialToken": {"id": names[item], "type_id": type_id}}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._core import __version__
+from ..spec import BPE
 from ..tokenizer import Tokenizer
 from . import charts, page
 from .terminal import visible
@@ -155,7 +156,8 @@ def _options(tok: Tokenizer, training: Mapping[str, Any]) -> Iterator[tuple[str,
 def _entries(tok: Tokenizer) -> Iterator[str]:
     model = tok.spec.model
     ids = model.vocab.ids.tolist()
-    merged = [tok.token_bytes(id) for id in ids[len(ids) - len(model.merges) :]]
+    learned = len(model.merges) if isinstance(model, BPE) else int((tok.training or {}).get("merges", 0))
+    merged = [tok.token_bytes(id) for id in ids[len(ids) - learned :]]
     if merged:
         longest = sorted(merged, key=len, reverse=True)[:SHOWN]
         yield page.section("First merges", page.tokens(map(visible, merged[:SHOWN])))

@@ -29,6 +29,11 @@ pub trait Alphabet {
         true
     }
 
+    /// What stands in front of all symbols but the first of a piece, and not twice in what they make.
+    fn prefix(&self) -> &[u8] {
+        &[]
+    }
+
     /// How many bytes of a token are no text.
     fn marker_len(&self, _token: &[u8]) -> usize {
         0

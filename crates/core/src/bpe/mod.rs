@@ -17,9 +17,9 @@ pub mod extend;
 mod lanes;
 pub mod learn;
 mod matching;
-mod merge;
+pub(crate) mod merge;
 mod prove;
-mod rules;
+pub(crate) mod rules;
 pub mod seams;
 mod trie;
 pub mod units;
@@ -42,7 +42,7 @@ use units::{UnitRow, Units};
 use windows::Pairs;
 
 /// Pieces of up to so many tokens are merged by scanning; in longer ones merges wait in a queue.
-const SHORT: usize = lanes::SHORT;
+pub(crate) const SHORT: usize = lanes::SHORT;
 /// So many bytes are merged before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;
@@ -275,7 +275,7 @@ impl Bpe {
         }
     }
 
-    /// The bytes that `token` covers at `pos` in a piece; the last token covers what is left.
+    /// The bytes of text that `token` covers at `pos` in a piece, where it is not the last.
     #[inline]
     pub fn covers(&self, token: Token, piece: &[u8], pos: usize) -> usize {
         match &self.units {

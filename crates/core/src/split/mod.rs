@@ -11,6 +11,7 @@ pub mod digits;
 mod gpt2;
 pub mod masks;
 mod o200k;
+pub mod punctuation;
 pub mod regex;
 
 use std::cell::Cell;

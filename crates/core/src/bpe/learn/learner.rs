@@ -221,7 +221,8 @@ impl<'l, T: Tie> Learner<'l, T> {
         }
         let new = self.spellings.len() as u32;
         self.made.push(Made { pair, id: new, count });
-        self.spellings.push([&*self.spellings[pair.0 as usize], &*self.spellings[pair.1 as usize]].concat().into());
+        let rest = &self.spellings[pair.1 as usize][self.limits.alphabet.prefix().len()..];
+        self.spellings.push([&*self.spellings[pair.0 as usize], rest].concat().into());
         self.lengths.push(self.lengths[pair.0 as usize] + self.lengths[pair.1 as usize]);
         let Self { text, pairs, lengths, merger, .. } = self;
         let list = pairs.take(pair);

@@ -1,0 +1,148 @@
+//! What turns a piece into tokens: one kind of model or another. The rest of the core knows only this.
+//!
+//! Every kind says what a piece is encoded to, and where in the piece each token ends. A kind that knows more of itself
+//! (where pieces can be cut, what a piece that grows takes) says that, too; where nothing is known, every piece is taken
+//! as a whole and every place is tried.
+//!
+//! To add a kind: a variant here, a row for it in each `match`, a constructor of `Model` in the binding, and a class in
+//! `spec.py`.
+
+use crate::bpe::seams::Seams;
+use crate::bpe::{Bpe, Counts, Direction, Entries};
+use crate::error::Result;
+use crate::scored::Scored;
+use crate::vocab::{Token, Vocab};
+use crate::wordpiece::WordPiece;
+
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer, and it stands behind an Arc
+pub enum Model {
+    Bpe(Bpe),
+    WordPiece(WordPiece),
+    Scored(Scored),
+}
+
+impl Model {
+    pub fn vocab(&self) -> &Vocab {
+        match self {
+            Self::Bpe(bpe) => &bpe.vocab,
+            Self::WordPiece(wordpiece) => &wordpiece.vocab,
+            Self::Scored(scored) => scored.vocab(),
+        }
+    }
+
+    fn bpe(&self) -> Option<&Bpe> {
+        match self {
+            Self::Bpe(bpe) => Some(bpe),
+            Self::WordPiece(_) | Self::Scored(_) => None,
+        }
+    }
+
+    /// Refuses text that cannot be encoded. All other functions rely on there being none.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        match self {
+            Self::Bpe(bpe) => bpe.check(text),
+            Self::WordPiece(_) => Ok(()),
+            Self::Scored(scored) => scored.check(text),
+        }
+    }
+
+    /// A hint that a piece will be encoded soon.
+    #[inline]
+    pub fn prepare(&self, piece: &[u8]) {
+        if let Self::Bpe(bpe) = self {
+            bpe.prepare(piece);
+        }
+    }
+
+    /// Appends the tokens of a piece.
+    #[inline]
+    pub fn encode(&self, piece: &[u8], out: &mut Vec<Token>) {
+        match self {
+            Self::Bpe(bpe) => bpe.encode(piece, out),
+            Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
+            Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
+        }
+    }
+
+    /// Appends the tokens of some pieces, in any order, and says where those of each are.
+    pub fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<Token>, places: &mut [(usize, usize)]) {
+        if let Self::Bpe(bpe) = self {
+            return bpe.encode_all(pieces, out, places);
+        }
+        for (piece, place) in pieces.iter().zip(places) {
+            let from = out.len();
+            self.encode(piece, out);
+            *place = (from, out.len());
+        }
+    }
+
+    /// Appends the tokens of a piece and, for each, the place in the piece where it ends.
+    pub fn encode_with_ends(&self, piece: &[u8], out: &mut Vec<Token>, ends: &mut Vec<usize>) {
+        if let Self::Scored(scored) = self {
+            return scored.encode(piece, |token, end| {
+                out.push(token);
+                ends.push(end);
+            });
+        }
+        let from = out.len();
+        self.encode(piece, out);
+        let mut end = 0;
+        ends.extend(out[from..].iter().map(|&token| {
+            end += match self {
+                Self::Bpe(bpe) => bpe.covers(token, piece, end),
+                Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
+                Self::Scored(_) => 0,
+            };
+            end
+        }));
+        // A marker behind the last, or what is unknown, has another length than what it stands for.
+        if out.len() > from {
+            ends.pop();
+            ends.push(piece.len());
+        }
+    }
+
+    /// The marker behind the entries that end a piece; empty where there is none.
+    pub fn end_of_word(&self) -> &[u8] {
+        self.bpe().map_or(&[], Bpe::end_of_word)
+    }
+
+    /// Where pieces can be cut in parts that are encoded by themselves, if that is known.
+    pub fn seams(&self) -> Option<&Seams> {
+        self.bpe().and_then(Bpe::seams)
+    }
+
+    /// Token counts of a piece that grows at one end, if they are known without encoding it anew.
+    pub fn counts(&self, direction: Direction) -> Option<Counts<'_>> {
+        self.bpe().and_then(|bpe| bpe.counts(direction))
+    }
+
+    /// All entries in a trie, if no token covers more of a text than the longest that starts there.
+    pub fn trie(&self, direction: Direction) -> Option<Entries<'_>> {
+        self.bpe().and_then(|bpe| bpe.trie(direction))
+    }
+
+    /// The most bytes of text that a token covers.
+    pub fn longest(&self) -> usize {
+        self.bpe().map_or(usize::MAX, Bpe::longest)
+    }
+
+    /// What need not be found out again when the same model is made: see `Bpe::made`.
+    pub fn made(&self) -> Option<Vec<u32>> {
+        self.bpe().and_then(Bpe::made)
+    }
+
+    /// What the last merge of each entry joins; None where none does, or where the model has no merges.
+    pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
+        self.bpe().map_or_else(|| vec![None; self.vocab().len()], Bpe::last_merges)
+    }
+
+    /// Rows of what `plan()` shows: step, how, why.
+    pub fn plan(&self) -> Vec<(String, String, String)> {
+        match self {
+            Self::Bpe(bpe) => bpe.plan(),
+            Self::WordPiece(wordpiece) => wordpiece.plan(),
+            Self::Scored(scored) => scored.plan(),
+        }
+    }
+}

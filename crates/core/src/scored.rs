@@ -1,0 +1,251 @@
+//! Models whose entries have scores, as SentencePiece and HF tokenizers have them: a unigram language model or merges by
+//! score, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
+
+use crate::error::{Error, Result};
+use crate::sentencepiece::bpe::ScoreBpe;
+use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
+use crate::vocab::{Token, Vocab};
+
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer
+pub enum Algorithm {
+    Unigram(Unigram),
+    Merges(ScoreBpe),
+}
+
+pub struct Scored {
+    pub algorithm: Algorithm,
+    unk: Token,
+    /// The entries `<0x00>` … `<0xFF>`, where unknown characters become bytes.
+    bytes: Option<Box<[Token; 256]>>,
+    /// Scores by id, of a unigram model whose ids have no large holes.
+    score_of_id: Vec<f32>,
+}
+
+/// Stands for a part that cannot be taken from a cache, which keeps ids of 30 bits. Larger than any id of a model with parts.
+pub const UNSURE: u32 = (1 << 30) - 1;
+
+/// The byte that an entry such as `<0x0A>` stands for.
+pub fn byte_of(entry: &[u8]) -> Option<u8> {
+    match entry {
+        [b'<', b'0', b'x', high, low, b'>'] => {
+            let digit = |byte: &u8| match byte {
+                b'0'..=b'9' => Some(byte - b'0'),
+                b'A'..=b'F' => Some(byte - b'A' + 10),
+                _ => None,
+            };
+            Some(digit(high)? << 4 | digit(low)?)
+        }
+        _ => None,
+    }
+}
+
+impl Scored {
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary; `unk` is an id, `merges` are pairs of
+    /// ids.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        algorithm: &str,
+        vocab: Vocab,
+        scores: &[f64],
+        kinds: &[Kind],
+        precision: Precision,
+        unk: u32,
+        merges: &[(u32, u32)],
+    ) -> Result<Self> {
+        if scores.len() != vocab.len() || kinds.len() != vocab.len() {
+            let (scores, kinds, entries) = (scores.len(), kinds.len(), vocab.len());
+            return Err(Error::format(format!("there are {scores} scores and {kinds} kinds for {entries} entries")));
+        }
+        let Some(unk) = vocab.token_of_id(unk) else {
+            return Err(Error::format(format!("`unk`: no entry has the id {unk}")));
+        };
+        let mut bytes = Box::new([UNKNOWN; 256]);
+        for token in (0..vocab.len() as Token).filter(|&token| kinds[token as usize] == Kind::Byte) {
+            match byte_of(vocab.piece(token)) {
+                Some(byte) => bytes[usize::from(byte)] = token,
+                None => {
+                    let entry = crate::vocab::show(vocab.piece(token));
+                    return Err(Error::format(format!("{entry} is said to be a byte, but is none of <0x00> … <0xFF>")));
+                }
+            }
+        }
+        let lacking = bytes.iter().filter(|&&token| token == UNKNOWN).count();
+        if lacking % 256 != 0 {
+            return Err(Error::format(format!("{lacking} of the entries <0x00> … <0xFF> are missing")));
+        }
+        let mut made = Self {
+            unk,
+            score_of_id: Vec::new(),
+            bytes: (lacking == 0).then_some(bytes),
+            algorithm: match algorithm {
+                "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
+                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
+                _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
+            },
+        };
+        if let Algorithm::Unigram(model) = &made.algorithm {
+            let most =
+                (0..model.vocab.len() as Token).next_back().map_or(0, |token| model.vocab.id(token) as usize + 1);
+            if most <= 2 * model.vocab.len() + 1024 {
+                let is_byte = |token| made.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
+                let mut scores = vec![0.0; most];
+                for token in 0..model.vocab.len() as Token {
+                    let is_unknown = token == unk || is_byte(token);
+                    scores[model.vocab.id(token) as usize] =
+                        model.score(if is_unknown { UNKNOWN } else { token }) as f32;
+                }
+                made.score_of_id = scores;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Whether `part_end` and `encode_part` can be used.
+    pub fn has_parts(&self) -> bool {
+        match self.algorithm {
+            Algorithm::Unigram(_) => !self.score_of_id.is_empty(),
+            Algorithm::Merges(_) => self.bytes.is_some(),
+        }
+    }
+
+    /// Where the part of a piece ends that starts at a place.
+    pub fn part_end(&self, piece: &[u8], start: usize) -> usize {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.part_end(piece, start),
+            Algorithm::Merges(model) => model.part_end(piece, start),
+        }
+    }
+
+    /// Appends the ids of a part: a token for each unknown character, or UNSURE if it depends on what is around.
+    pub fn encode_part(&self, part: &[u8], out: &mut Vec<u32>) {
+        let mut found = Vec::new();
+        let is_sure = match &self.algorithm {
+            Algorithm::Unigram(model) => model.encode_part(part, &mut found),
+            Algorithm::Merges(model) => {
+                model.encode(part, &mut found);
+                true
+            }
+        };
+        let mut start = 0;
+        for (token, end) in found {
+            match &self.bytes {
+                _ if !is_sure => {}
+                _ if token != UNKNOWN => out.push(self.vocab().id(token)),
+                Some(bytes) => {
+                    out.extend(part[start..end].iter().map(|&byte| self.vocab().id(bytes[usize::from(byte)])))
+                }
+                None => out.push(self.vocab().id(self.unk)),
+            }
+            start = end;
+        }
+        if !is_sure {
+            out.push(UNSURE);
+        }
+    }
+
+    /// Makes the ids of all parts of a piece those of the piece.
+    pub fn settle(&self, piece: &[u8], ids: &mut Vec<u32>) {
+        if let Algorithm::Merges(_) = self.algorithm {
+            return;
+        }
+        let mut sum = 0.0;
+        let is_sure = ids.iter().all(|&id| {
+            sum += f64::from(self.score_of_id.get(id as usize).copied().unwrap_or_default());
+            id != UNSURE
+        });
+        if !is_sure || sum.abs() >= MOST_SUM {
+            ids.clear();
+            self.encode(piece, |token, _| ids.push(self.vocab().id(token)));
+        } else if self.bytes.is_none() {
+            let unk = self.vocab().id(self.unk);
+            ids.dedup_by(|a, b| *a == unk && *b == unk);
+        }
+    }
+
+    pub fn vocab(&self) -> &Vocab {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => &model.vocab,
+            Algorithm::Merges(model) => &model.vocab,
+        }
+    }
+
+    pub fn unk(&self) -> Token {
+        self.unk
+    }
+
+    /// Whether a token stands for one byte.
+    pub fn byte(&self, token: Token) -> Option<u8> {
+        let is_one = self.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
+        if is_one {
+            byte_of(self.vocab().piece(token))
+        } else {
+            None
+        }
+    }
+
+    /// Refuses text that is too long.
+    pub fn check(&self, text: &[u8]) -> Result<()> {
+        if text.len() >= 1 << 30 {
+            return Err(Error::value(format!("a text of {} bytes is too long for this model: cut it", text.len())));
+        }
+        Ok(())
+    }
+
+    /// Tells `emit` the tokens of a piece, each with the byte at which it ends.
+    pub fn encode(&self, piece: &[u8], mut emit: impl FnMut(Token, usize)) {
+        let mut found = Vec::with_capacity(piece.len() / 2 + 1);
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.encode(piece, &mut found),
+            Algorithm::Merges(model) => model.encode(piece, &mut found),
+        }
+        self.resolve(piece, &found, &mut emit);
+    }
+
+    /// The same of a segmentation in which characters may be unknown.
+    pub fn resolve(&self, piece: &[u8], found: &[(Token, usize)], emit: &mut impl FnMut(Token, usize)) {
+        let (mut start, mut unknown) = (0, None);
+        for &(token, end) in found {
+            match &self.bytes {
+                _ if token != UNKNOWN => {
+                    if let Some(end) = unknown.take() {
+                        emit(self.unk, end);
+                    }
+                    emit(token, end);
+                }
+                Some(bytes) => {
+                    (start..end).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1));
+                }
+                None => unknown = Some(end),
+            }
+            start = end;
+        }
+        if let Some(end) = unknown {
+            emit(self.unk, end);
+        }
+    }
+
+    /// The unigram model, for what only that can tell.
+    pub fn unigram(&self) -> Result<&Unigram> {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => Ok(model),
+            Algorithm::Merges(_) => Err(Error::value("only a unigram model gives probabilities to segmentations")),
+        }
+    }
+
+    /// Rows of what `plan()` shows: step, how, why.
+    pub fn plan(&self) -> Vec<(String, String, String)> {
+        let row = |step: &str, how: &str, why: &str| (step.to_owned(), how.to_owned(), why.to_owned());
+        let (how, why) = match &self.algorithm {
+            Algorithm::Unigram(model) => ("the best segmentation, in one pass (Viterbi)", model.precision_name()),
+            Algorithm::Merges(_) => (
+                "merged by score, cut first where no entry has the two characters",
+                "nothing merges across such a place",
+            ),
+        };
+        let unknown = match self.bytes {
+            Some(_) => row("unknown characters", "become their bytes", "the model has an entry for each byte"),
+            None => row("unknown characters", "one token for a run of them", "the model has no entries for bytes"),
+        };
+        vec![row("piece", how, why), unknown]
+    }
+}

@@ -1,0 +1,204 @@
+//! SentencePiece's byte-pair encoding: a text starts as its characters, and of all neighbours that together spell an
+//! entry those with the highest score merge, the leftmost of equals.
+//!
+//! A text is cut first, where no merge can reach across: between two characters that no entry has side by side.
+
+use super::neighbours::{characters, code, Neighbours};
+use crate::bpe::merge::{short, Queue};
+use crate::bpe::rules::{merges, Rule, Rules};
+use crate::bpe::SHORT;
+use crate::error::{Error, Result};
+use crate::hash::IntMap;
+use crate::unigram::trie::{Trie, NONE};
+use crate::unigram::{char_len, Kind};
+use crate::vocab::{show, Token, Vocab};
+
+/// A character that no entry has.
+pub const UNKNOWN: Token = NONE;
+
+pub struct ScoreBpe {
+    pub vocab: Vocab,
+    /// By symbols: tokens, and behind them the characters that are in entries but are none.
+    rules: Rules,
+    /// The symbols of ASCII characters, and of the others.
+    ascii: [Token; 128],
+    characters: IntMap<u64, Token>,
+    /// The user-defined entries, which are taken first and never merge.
+    frozen: Option<Trie>,
+    /// Pairs of characters that some entry has side by side.
+    neighbours: Neighbours,
+}
+
+impl ScoreBpe {
+    /// `scores` and `kinds` are those of the entries, in the order of the vocabulary. With `pairs` of ids, only these
+    /// merge, the first of them first.
+    pub fn new(vocab: Vocab, scores: &[f64], kinds: &[Kind], pairs: &[(u32, u32)]) -> Result<Self> {
+        let tokens = || 0..vocab.len() as Token;
+        if scores.len() != vocab.len() || kinds.len() != vocab.len() {
+            return Err(Error::format("there must be a score and a kind for each entry"));
+        }
+        if let Some(token) = tokens().find(|&token| pairs.is_empty() && kinds[token as usize] == Kind::Unused) {
+            let entry = show(vocab.piece(token));
+            return Err(Error::format(format!(
+                "{entry} is an unused piece; a model of merges with such pieces is not supported"
+            )));
+        }
+        if let Some(token) = tokens().find(|&token| scores[token as usize].is_nan()) {
+            return Err(Error::format(format!("the score of {} is not a number", show(vocab.piece(token)))));
+        }
+        let mut ordered: Vec<f64> = scores.to_vec();
+        ordered.sort_unstable_by(|a, b| b.total_cmp(a));
+        ordered.dedup();
+        let rank = |token: Token| ordered.partition_point(|&score| score > scores[token as usize]) as u32;
+        // What text can spell.
+        let is_matched = |token: Token| matches!(kinds.get(token as usize), Some(Kind::Normal | Kind::UserDefined));
+        let find = |piece: &[u8]| vocab.find(piece).filter(|&token| is_matched(token));
+        // Characters are symbols, whether they are entries or not.
+        let mut by_code: IntMap<u64, Token> = IntMap::default();
+        let mut next = vocab.len() as Token;
+        let mut beside = Vec::new();
+        for token in tokens().filter(|&token| is_matched(token)) {
+            let mut before = None;
+            for character in characters(vocab.piece(token)) {
+                let code = code(character);
+                by_code.entry(code.into()).or_insert_with(|| {
+                    find(character).unwrap_or_else(|| {
+                        next += 1;
+                        next - 1
+                    })
+                });
+                beside.extend(before.map(|before| (before, code)));
+                before = Some(code);
+            }
+        }
+        beside.sort_unstable();
+        beside.dedup();
+        let symbol = |piece: &[u8]| {
+            let is_character = char_len(piece, 0) == piece.len();
+            if is_character {
+                by_code.get(&code(piece).into()).copied()
+            } else {
+                find(piece)
+            }
+        };
+        let is_user_defined = |token: Token| kinds.get(token as usize) == Some(&Kind::UserDefined);
+        let mut rules: Vec<((Token, Token), Rule)> = Vec::new();
+        if !pairs.is_empty() {
+            rules = merges(&vocab, pairs)?.into_iter().map(|(left, right, rule)| ((left, right), rule)).collect();
+        }
+        for token in tokens().filter(|&token| pairs.is_empty() && is_matched(token)) {
+            let piece = vocab.piece(token);
+            let mut cut = 0;
+            for character in characters(piece) {
+                cut += character.len();
+                if cut == piece.len() {
+                    break;
+                }
+                let (left, right) = piece.split_at(cut);
+                if let (Some(left), Some(right)) = (symbol(left), symbol(right)) {
+                    if ![left, right].into_iter().any(is_user_defined) {
+                        rules.push(((left, right), Rule { rank: rank(token), token }));
+                    }
+                }
+            }
+        }
+        let mut table = Rules::with_room(rules.len());
+        rules.into_iter().for_each(|((left, right), rule)| table.add(left, right, rule));
+        let mut frozen: Vec<(&[u8], Token)> =
+            tokens().filter(|&token| is_user_defined(token)).map(|token| (vocab.piece(token), token)).collect();
+        frozen.sort_unstable();
+        let mut ascii = [UNKNOWN; 128];
+        (0..).zip(&mut ascii).for_each(|(byte, token)| *token = by_code.get(&byte).copied().unwrap_or(UNKNOWN));
+        Ok(Self {
+            rules: table,
+            ascii,
+            frozen: if frozen.is_empty() { None } else { Some(Trie::new(&frozen)?) },
+            neighbours: Neighbours::new(&beside),
+            characters: by_code,
+            vocab,
+        })
+    }
+
+    /// Appends the tokens of `text`, each with the byte at which it ends. UNKNOWN stands for one character that is no
+    /// entry.
+    pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
+        let scratch = &mut Scratch::default();
+        let mut start = 0;
+        while start < text.len() {
+            let end = match self.frozen_at(text, start) {
+                Some((end, token)) => {
+                    out.push((token, end));
+                    end
+                }
+                None => {
+                    let end = self.next_cut(text, start);
+                    self.encode_part(&text[start..end], start, scratch, out);
+                    end
+                }
+            };
+            start = end;
+        }
+    }
+
+    /// Where the part that starts at a place ends, which is encoded by itself.
+    pub fn part_end(&self, text: &[u8], start: usize) -> usize {
+        match self.frozen_at(text, start) {
+            Some((end, _)) => end,
+            None => self.next_cut(text, start),
+        }
+    }
+
+    /// The longest user-defined entry that starts at a place: where it ends, and its token.
+    fn frozen_at(&self, text: &[u8], at: usize) -> Option<(usize, Token)> {
+        let mut found = None;
+        self.frozen.as_ref()?.prefixes(&text[at..], |len, token| found = Some((at + len, token)));
+        found
+    }
+
+    /// The first place behind `start`, where no user-defined entry is, that no merge reaches across.
+    pub fn next_cut(&self, text: &[u8], start: usize) -> usize {
+        let mut at = start + char_len(text, start);
+        let mut before = code(&text[start..at]);
+        while at < text.len() && self.frozen_at(text, at).is_none() {
+            let end = at + char_len(text, at);
+            let next = code(&text[at..end]);
+            if !self.neighbours.may_have(before, next) {
+                break;
+            }
+            (before, at) = (next, end);
+        }
+        at
+    }
+
+    /// Appends the tokens of a part without user-defined entries, which stands at `start`.
+    fn encode_part(&self, text: &[u8], start: usize, scratch: &mut Scratch, out: &mut Vec<(Token, usize)>) {
+        let Scratch { symbols, tokens, queue } = scratch;
+        symbols.clear();
+        symbols.extend(characters(text).map(|character| match character {
+            [byte] if byte.is_ascii() => self.ascii[usize::from(*byte)],
+            _ => self.characters.get(&code(character).into()).copied().unwrap_or(UNKNOWN),
+        }));
+        tokens.clear();
+        if symbols.len() <= SHORT {
+            short(symbols.iter().copied(), &self.rules, tokens, |_| {});
+        } else {
+            queue.start(symbols, &self.rules);
+            queue.merge(&self.rules, |_| {});
+            tokens.extend(queue.tokens());
+        }
+        let mut at = 0;
+        for &mut token in tokens {
+            let is_entry = (token as usize) < self.vocab.len();
+            at += if is_entry { self.vocab.piece_len(token) } else { char_len(text, at) };
+            out.push((if is_entry { token } else { UNKNOWN }, start + at));
+        }
+    }
+}
+
+/// Room that texts share, one after the other.
+#[derive(Default)]
+struct Scratch {
+    symbols: Vec<Token>,
+    tokens: Vec<Token>,
+    queue: Queue,
+}

@@ -1,0 +1,124 @@
+//! SentencePiece's normalization rules as its files have them (`precompiled_charsmap`): a double array (Darts) that says
+//! which strings are replaced, and the texts that replace them, each ended by a zero byte.
+
+use crate::error::{Error, Result};
+use crate::unicode::char_len;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Charsmap {
+    units: Vec<u32>,
+    replacements: Vec<u8>,
+}
+
+/// What a byte that is in no well-formed character becomes.
+const REPLACEMENT: &str = "\u{FFFD}";
+
+fn label(unit: u32) -> u32 {
+    unit & (1 << 31 | 0xFF)
+}
+
+fn offset(unit: u32) -> usize {
+    ((unit >> 10) << ((unit & (1 << 9)) >> 6)) as usize
+}
+
+impl Charsmap {
+    /// The content of the field. None for an empty one: no rules.
+    pub fn new(data: &[u8]) -> Result<Option<Self>> {
+        if data.is_empty() {
+            return Ok(None);
+        }
+        let broken =
+            |why: &str| Error::format(format!("the normalization rules (precompiled_charsmap) are damaged: {why}"));
+        let Some((size, rest)) = data.split_first_chunk::<4>() else {
+            return Err(broken("they have fewer than four bytes"));
+        };
+        let size = u32::from_le_bytes(*size) as usize;
+        if size >= rest.len() || size == 0 || !size.is_multiple_of(4) {
+            return Err(broken(&format!("a table of {size} bytes in {} bytes", data.len())));
+        }
+        let (table, replacements) = rest.split_at(size);
+        if replacements.last() != Some(&0) {
+            return Err(broken("the last text has no end"));
+        }
+        let units = table.as_chunks::<4>().0.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
+        Ok(Some(Self { units, replacements: replacements.to_vec() }))
+    }
+
+    /// The longest rule that `text` starts with: how many bytes it replaces, and by what.
+    pub fn longest(&self, text: &[u8]) -> Option<(usize, &[u8])> {
+        let mut found = None;
+        self.prefixes(text, |len, value| found = Some((len, value)));
+        found.map(|(len, value)| (len, self.replacement(value)))
+    }
+
+    /// Whether some rule of three bytes and more may start with `byte` and another of ASCII.
+    pub fn goes_on(&self, byte: u8) -> bool {
+        let step = |at: usize, byte: u8| {
+            let at = at ^ usize::from(byte);
+            let &unit = self.units.get(at)?;
+            (label(unit) == u32::from(byte)).then_some(at ^ offset(unit))
+        };
+        let Some(first) = self.units.first().and_then(|&root| step(offset(root), byte)) else { return false };
+        (0..128).any(|next| step(first, next).is_some())
+    }
+
+    /// The shortest rule that `text` starts with.
+    fn shortest(&self, text: &[u8]) -> Option<&[u8]> {
+        let mut found = None;
+        self.prefixes(text, |_, value| {
+            found.get_or_insert(value);
+        });
+        found.map(|value| self.replacement(value))
+    }
+
+    /// The text that stands at `value`; nothing if that is out of bounds, which sound files do not have.
+    fn replacement(&self, value: usize) -> &[u8] {
+        let text = self.replacements.get(value..).unwrap_or_default();
+        &text[..text.iter().position(|&byte| byte == 0).unwrap_or(text.len())]
+    }
+
+    fn prefixes(&self, text: &[u8], mut visit: impl FnMut(usize, usize)) {
+        let Some(&root) = self.units.first() else { return };
+        let mut at = offset(root);
+        for (i, &byte) in text.iter().enumerate() {
+            at ^= usize::from(byte);
+            let Some(&unit) = self.units.get(at) else { return };
+            if label(unit) != u32::from(byte) {
+                return;
+            }
+            at ^= offset(unit);
+            if unit >> 8 & 1 == 1 {
+                let Some(&value) = self.units.get(at) else { return };
+                visit(i + 1, (value & !(1 << 31)) as usize);
+            }
+        }
+    }
+
+    /// What the start of `text`, which is not empty, becomes as SentencePiece has it, and how many bytes that replaces.
+    pub fn first<'a>(rules: Option<&'a Self>, text: &'a [u8]) -> (usize, &'a [u8]) {
+        if let Some(found) = rules.and_then(|rules| rules.longest(text)) {
+            return found;
+        }
+        let len = char_len(text, 0);
+        match std::str::from_utf8(&text[..len]) {
+            Ok(_) => (len, &text[..len]),
+            Err(_) => (1, REPLACEMENT.as_bytes()),
+        }
+    }
+
+    /// What one grapheme becomes as HF tokenizers has it: one of less than six bytes as a whole, by the *shortest* rule
+    /// that it starts with; if there is none, each character by the shortest rule that this starts with.
+    pub fn hf_grapheme(&self, grapheme: &str, mut out: impl FnMut(&str, &[u8])) {
+        if grapheme.len() < 6 {
+            if let Some(replacement) = self.shortest(grapheme.as_bytes()) {
+                return out(grapheme, replacement);
+            }
+        }
+        let mut rest = grapheme;
+        while let Some(character) = rest.chars().next() {
+            let (part, after) = rest.split_at(character.len_utf8());
+            rest = after;
+            out(part, self.shortest(part.as_bytes()).unwrap_or(part.as_bytes()));
+        }
+    }
+}

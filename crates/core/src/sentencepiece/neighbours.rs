@@ -1,0 +1,77 @@
+//! Where a text can be cut: between two characters that no entry has side by side.
+
+use crate::unigram::char_len;
+
+/// A set of pairs of characters: a bit for each value of a hash. What it does not have is not in any entry.
+pub struct Neighbours {
+    bits: Vec<u64>,
+    shift: u32,
+}
+
+impl Neighbours {
+    pub fn new(pairs: &[(u32, u32)]) -> Self {
+        let size = (pairs.len() * 16).next_power_of_two().max(64);
+        let mut set = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros() };
+        for &(left, right) in pairs {
+            let at = set.place(left, right);
+            set.bits[at / 64] |= 1 << (at % 64);
+        }
+        set
+    }
+
+    #[inline]
+    fn place(&self, left: u32, right: u32) -> usize {
+        let key = u64::from(left) << 32 | u64::from(right);
+        ((key ^ key >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+
+    /// Of the characters of some entries.
+    pub fn of<'e>(entries: impl Iterator<Item = &'e [u8]>) -> Self {
+        let mut pairs = Vec::new();
+        for entry in entries {
+            let codes: Vec<u32> = characters(entry).map(code).collect();
+            pairs.extend(codes.windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        Self::new(&pairs)
+    }
+
+    /// The first place behind `start` that no entry reaches across.
+    pub fn next_cut(&self, text: &[u8], start: usize) -> usize {
+        let mut at = start + char_len(text, start);
+        let mut before = code(&text[start..at]);
+        while at < text.len() {
+            let end = at + char_len(text, at);
+            let next = code(&text[at..end]);
+            if !self.may_have(before, next) {
+                break;
+            }
+            (before, at) = (next, end);
+        }
+        at
+    }
+
+    #[inline]
+    pub fn may_have(&self, left: u32, right: u32) -> bool {
+        let at = self.place(left, right);
+        self.bits[at / 64] >> (at % 64) & 1 == 1
+    }
+}
+
+/// The bytes of a character as a number.
+#[inline]
+pub fn code(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |code, &byte| code << 8 | u32::from(byte))
+}
+
+pub fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        (at < text.len()).then(|| {
+            let start = at;
+            at += char_len(text, at);
+            &text[start..at]
+        })
+    })
+}

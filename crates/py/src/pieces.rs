@@ -1,0 +1,242 @@
+//! What only models with scores have: segmentations with probabilities, SentencePiece's normalizer, and learning.
+
+use std::sync::Arc;
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{interruptible, Checked};
+use subword_core as core;
+use subword_core::engine::Engine;
+use subword_core::extra::Policy;
+use subword_core::pipeline::{Stop, Unit};
+use subword_core::scored::Scored;
+use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
+use subword_core::unigram::lattice::{Lattice, Path, Random};
+use subword_core::unigram::train::{train, Options};
+use subword_core::unigram::{Kind, Precision, Rules, UNKNOWN};
+
+pub fn kinds(kinds: &[u8]) -> Vec<Kind> {
+    let kind = |kind: &u8| match kind {
+        0 => Kind::Normal,
+        1 => Kind::UserDefined,
+        2 => Kind::Unused,
+        3 => Kind::Byte,
+        _ => Kind::Unknown,
+    };
+    kinds.iter().map(kind).collect()
+}
+
+pub fn precision(name: &str) -> PyResult<Precision> {
+    match name {
+        "float32" => Ok(Precision::Float32),
+        "float64" => Ok(Precision::Float64),
+        _ => Err(core::Error::format(format!("unknown precision {name:?}"))).checked(),
+    }
+}
+
+type Tokens = Vec<(u32, usize)>;
+
+fn tokens(model: &Scored, piece: &[u8], path: &Path) -> Tokens {
+    let mut out = Tokens::new();
+    model.resolve(piece, path, &mut |token, end| out.push((model.vocab().id(token), end)));
+    out
+}
+
+/// All segmentations of one piece, with their probabilities. A segmentation is a list of ids, each with the byte at which
+/// it ends.
+#[pyclass(frozen, module = "subword._core")]
+pub struct Segmentations {
+    model: Arc<core::model::Model>,
+    piece: Vec<u8>,
+    lattice: Lattice,
+}
+
+impl Segmentations {
+    pub fn new(model: Arc<core::model::Model>, piece: &[u8]) -> core::Result<Self> {
+        let lattice = Lattice::new(scored(&model)?.unigram()?, piece)?;
+        Ok(Self { lattice, piece: piece.to_vec(), model })
+    }
+
+    fn of(&self, path: &Path) -> PyResult<Tokens> {
+        scored(&self.model).map(|scored| tokens(scored, &self.piece, path)).checked()
+    }
+}
+
+/// A part of a text: an extra token, or a piece.
+pub enum Part {
+    Extra(u32),
+    Piece(Segmentations),
+}
+
+pub fn parts(engine: &Engine, text: &[u8], policy: &Policy, stop: Stop<'_>) -> core::Result<Vec<Part>> {
+    engine.check_text(text, policy)?;
+    let (mut parts, model) = (Vec::new(), engine.shared_model());
+    engine.pipeline.run(text, policy, false, stop, |unit| {
+        match unit {
+            Unit::Extra { index, .. } => parts.push(Part::Extra(engine.pipeline.extras.tokens[index].id)),
+            Unit::Pieces { segment, bounds } => {
+                for &(start, end) in bounds {
+                    parts.push(Part::Piece(Segmentations::new(model.clone(), &segment.bytes[start..end])?));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+/// Random numbers from 0 up to, but not, 1.
+#[pyfunction]
+pub fn random_units(seed: u64, n: usize) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..n).map(|_| random.unit()).collect()
+}
+
+fn scored(model: &core::model::Model) -> core::Result<&Scored> {
+    match model {
+        core::model::Model::Scored(scored) => Ok(scored),
+        _ => Err(core::Error::value("only a unigram model gives probabilities to segmentations")),
+    }
+}
+
+#[pymethods]
+impl Segmentations {
+    /// The best ones with their scores.
+    fn nbest(&self, py: Python<'_>, n: usize) -> PyResult<Vec<(Tokens, f64)>> {
+        let found = interruptible(py, |_| self.lattice.nbest(n))?;
+        found.iter().map(|(path, score)| Ok((self.of(path)?, *score))).collect()
+    }
+
+    /// Drawn independently, with the logarithms of their probabilities.
+    fn sample(&self, py: Python<'_>, n: usize, alpha: f64, seed: u64) -> PyResult<Vec<(Tokens, f64)>> {
+        let found: Vec<(Path, f64)> = interruptible(py, |_| {
+            let (sums, mut random) = (self.lattice.forward(alpha), Random::new(seed));
+            let total = sums[self.lattice.len()];
+            let mut draw = || self.lattice.sample(alpha, &sums, &mut random);
+            Ok((0..n).map(|_| draw()).map(|(path, score)| (path, alpha * score - total)).collect())
+        })?;
+        found.iter().map(|(path, log)| Ok((self.of(path)?, *log))).collect()
+    }
+
+    /// Different ones, with the logarithms of their probabilities and the perturbed ones.
+    fn sample_without_replacement(
+        &self,
+        py: Python<'_>,
+        n: usize,
+        alpha: f64,
+        seed: u64,
+    ) -> PyResult<Vec<(Tokens, f64, f64)>> {
+        let draw = |_: Stop<'_>| self.lattice.sample_without_replacement(n, alpha, &mut Random::new(seed));
+        let found = interruptible(py, draw)?;
+        found.iter().map(|(path, log, noisy)| Ok((self.of(path)?, *log, *noisy))).collect()
+    }
+
+    fn entropy(&self, alpha: f64) -> f64 {
+        self.lattice.entropy(alpha)
+    }
+
+    /// The logarithm of the sum of all probabilities, each to the `alpha`.
+    fn log_likelihood(&self, alpha: f64) -> f64 {
+        self.lattice.forward(alpha)[self.lattice.len()]
+    }
+
+    /// Start, end, id and probability of all that may stand somewhere.
+    fn marginals(&self, alpha: f64) -> PyResult<Vec<(usize, usize, u32, f64)>> {
+        let scored = scored(&self.model).checked()?;
+        let id = |token| scored.vocab().id(if token == UNKNOWN { scored.unk() } else { token });
+        let (shares, _) = self.lattice.marginals(alpha);
+        Ok(self
+            .lattice
+            .spans()
+            .zip(shares)
+            .map(|((start, end, token), share)| (start, end, id(token), share))
+            .collect())
+    }
+}
+
+/// SentencePiece's normalizer: the text, and the byte of the original where what each of its bytes comes from starts.
+#[pyfunction]
+pub fn sentencepiece_normalize<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    rules: &str,
+    flags: [bool; 4],
+    protected: Vec<String>,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<usize>)> {
+    let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
+    let normalizer = Normalizer::new(rules, flags, &protected).checked()?;
+    let mut out = Normalized::default();
+    normalizer.apply(text, &mut out);
+    Ok((PyBytes::new(py, &out.bytes), out.starts))
+}
+
+/// What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it.
+#[pyfunction]
+pub fn stage_parts<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    row: Vec<String>,
+) -> PyResult<Vec<(usize, usize, Bound<'py, PyBytes>)>> {
+    let row: Vec<&str> = row.iter().map(String::as_str).collect();
+    let parts = core::sentencepiece::hf::parts(&row, text).checked()?;
+    Ok(parts.into_iter().map(|(start, end, new)| (start, end, PyBytes::new(py, &new))).collect())
+}
+
+/// Which strings may be entries, by SentencePiece's names: the longest in characters, and its flags.
+type RuleRow = (usize, bool, bool, bool, bool, bool, bool);
+
+/// Learns the entries of a unigram model from words with counts: entries, their scores, the best first; then how many
+/// entries there were after each round and the mean log likelihood of a word; then how many characters have no entry.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn learn_unigram<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    offsets: PyReadonlyArray1<'py, i64>,
+    counts: PyReadonlyArray1<'py, i64>,
+    scripts: Vec<String>,
+    vocab_size: usize,
+    character_coverage: f64,
+    required_chars: &str,
+    seed_sentencepiece_size: usize,
+    shrinking_factor: f64,
+    num_sub_iterations: usize,
+    rules: RuleRow,
+    threads: usize,
+) -> PyResult<(Vec<(Bound<'py, PyBytes>, f64)>, Vec<(usize, f64)>, usize)> {
+    let (offsets, counts) = (offsets.as_slice()?, counts.as_slice()?);
+    if offsets.len() != counts.len() + 1
+        || offsets.first() != Some(&0)
+        || offsets.last() != Some(&(data.len() as i64))
+        || offsets.windows(2).any(|pair| pair[0] > pair[1])
+        || counts.iter().any(|&count| count < 0)
+    {
+        return Err(core::Error::value("the offsets of the words do not fit them, or a count is negative")).checked();
+    }
+    let options = Options {
+        vocab_size,
+        character_coverage,
+        required_chars: required_chars.chars().collect(),
+        seed_sentencepiece_size,
+        shrinking_factor,
+        num_sub_iterations,
+        rules: Rules {
+            max_sentencepiece_length: rules.0,
+            split_by_unicode_script: rules.1,
+            split_by_number: rules.2,
+            split_by_whitespace: rules.3,
+            split_digits: rules.4,
+            treat_whitespace_as_suffix: rules.5,
+            allow_whitespace_only_pieces: rules.6,
+        },
+    };
+    let learned = interruptible(py, |stop| {
+        let word = |(pair, &count): (&[i64], &i64)| (&data[pair[0] as usize..pair[1] as usize], count as u64);
+        let words = offsets.windows(2).zip(counts).map(word);
+        train(words, &scripts, &options, threads, stop)
+    })?;
+    let pieces = learned.pieces.iter().map(|(piece, score)| (PyBytes::new(py, piece), *score)).collect();
+    Ok((pieces, learned.rounds, learned.left_out))
+}

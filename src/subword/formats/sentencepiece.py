@@ -1,0 +1,199 @@
+"""SentencePiece's `.model` files: a message of `sentencepiece_model.proto` (`sentencepiece_model.py` has its fields).
+
+The pieces are the vocabulary, each at the place of its id, with a score and a type. Control pieces become special
+tokens, which no text spells unless a call allows it; the unknown piece and the bytes of byte fallback are entries that
+text does not spell. Unigram models and those of merges (BPE) are read; models of words and of characters are not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError
+from ..spec import (
+    BYTE,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    DecodeSentencePiece,
+    ExtraToken,
+    MatchTokens,
+    ScoreBPE,
+    SentencePiece,
+    Spec,
+    Template,
+    Unigram,
+    Vocab,
+)
+from . import sentencepiece_model as proto
+from .bare import refuse
+from .wire import Message
+
+KIND = "a SentencePiece model"
+
+PARTS = {
+    "pieces": "pieces, with their scores and types",
+    "ids": "by the place of a piece",
+    "merges": None,
+    "pattern": None,
+    "normalization": "normalizer_spec",
+    "extra tokens": "pieces of the type CONTROL",
+    "template": None,
+    "roles": "trainer_spec: unk_piece, bos_piece, eos_piece, pad_piece",
+    "notes": "trainer_spec",
+}
+LIMITS = "split patterns, added tokens, ids with holes; models other than Unigram and ScoreBPE in 32 bits"
+
+_KINDS = {
+    proto.NORMAL: NORMAL,
+    proto.USER_DEFINED: USER_DEFINED,
+    proto.UNUSED: UNUSED,
+    proto.BYTE: BYTE,
+    proto.UNKNOWN: UNKNOWN,
+}
+_TYPES = {kind: type for type, kind in _KINDS.items()}
+
+
+def looks_like(data: bytes) -> bool:
+    """It starts with a piece: a message that starts with its text."""
+    at = next((i for i, byte in enumerate(data[1:4], 1) if byte < 128), 3) + 1
+    return data[:1] == b"\x0a" and data[at : at + 1] == b"\x0a"
+
+
+def read(data: bytes, source: str) -> Spec:
+    """The spec that a file holds.
+
+    Raises:
+        FormatError: the file is damaged, or its kind of model is not supported.
+    """
+    try:
+        return spec_of(proto.read(data))
+    except FormatError as error:
+        raise FormatError(f"{source}: {error}") from None
+
+
+def spec_of(model: Message) -> Spec:
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    kinds: dict[int, type[Unigram] | type[ScoreBPE]] = {proto.UNIGRAM: Unigram, proto.BPE: ScoreBPE}
+    if trainer.model_type not in kinds:
+        name = {proto.WORD: "words", proto.CHAR: "characters"}[trainer.model_type]
+        raise FormatError(f"this is a model of {name}; only Unigram models and those of merges (BPE) are supported")
+    if model.denormalizer_spec.precompiled_charsmap:
+        raise FormatError("the model has rules for what is decoded (denormalizer_spec), which are not supported")
+    rows = [(id, piece) for id, piece in enumerate(model.pieces) if piece.type != proto.CONTROL]
+    controls = [(id, piece.piece) for id, piece in enumerate(model.pieces) if piece.type == proto.CONTROL]
+    spelled = [piece.piece for _, piece in rows]
+    if len(set(spelled)) != len(spelled):
+        twice = next(text for text in spelled if spelled.count(text) > 1)
+        raise FormatError(f"{twice!r} is a piece and also the spelling of a byte or of the unknown piece")
+    stage = SentencePiece(
+        base64.b64encode(normalizer.precompiled_charsmap).decode(),
+        normalizer.add_dummy_prefix,
+        normalizer.remove_extra_whitespaces,
+        normalizer.escape_whitespaces,
+        trainer.treat_whitespace_as_suffix,
+    )
+    unk = next(id for id, piece in rows if piece.type == proto.UNKNOWN)
+    strip = "all" if normalizer.remove_extra_whitespaces else "one" if normalizer.add_dummy_prefix else "none"
+    ids = {text: id for id, text in controls}
+    roles = {
+        role: ids[text]
+        for role, text in (("bos", trainer.bos_piece), ("eos", trainer.eos_piece), ("pad", trainer.pad_piece))
+        if text in ids
+    }
+    return Spec(
+        stages=(*([MatchTokens()] if controls else []), stage),
+        model=kinds[trainer.model_type](
+            vocab=Vocab.of((piece.piece.encode(), id) for id, piece in rows),
+            scores=np.array([piece.score for _, piece in rows], dtype=np.float64),
+            unk=unk,
+            kinds=np.array([_KINDS[piece.type] for _, piece in rows], dtype=np.uint8),
+            precision="float32",
+        ),
+        extra=tuple(ExtraToken(id, text) for id, text in controls),
+        decode=DecodeSentencePiece(strip, trainer.unk_surface),  # type: ignore[arg-type]
+        roles={"unk": unk, **roles},
+        notes={"sentencepiece": _plain(trainer), **({"normalizer": normalizer.name} if normalizer.name else {})},
+    )
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """What a message says, as JSON can hold it."""
+    return {name: value for name, value in message.values.items() if not isinstance(value, (bytes, Message))}
+
+
+def write(spec: Spec) -> bytes:
+    """A model file.
+
+    Raises:
+        SubwordValueError: the format cannot hold the tokenizer.
+    """
+    model, stage = spec.model, spec.stages[-1] if spec.stages else None
+    if not isinstance(model, (Unigram, ScoreBPE)):
+        refuse(KIND, f"a {type(model).__name__}")
+    if not isinstance(stage, SentencePiece) or any(not isinstance(other, MatchTokens) for other in spec.stages[:-1]):
+        refuse(KIND, "stages other than a SentencePiece stage")
+    if not isinstance(spec.decode, DecodeSentencePiece) or spec.template != Template():
+        refuse(KIND, "a template, or another way to decode")
+    if model.precision != "float32" or np.any(model.scores != model.scores.astype(np.float32)):
+        refuse(KIND, "scores that are added up in 64 bits")
+    rows: dict[int, tuple[str, float, int]] = {}
+    entries = zip(model.vocab.items(), model.scores.tolist(), model.kinds.tolist(), strict=True)
+    for (piece, id), score, kind in entries:
+        rows[id] = (_text(piece), score, _TYPES[kind])
+    for token in spec.extra:
+        if token.kind != "special" or token.single_word or token.lstrip or token.rstrip or token.normalized:
+            refuse(KIND, f"the {token.kind} token {token.content!r} as it is")
+        rows[token.id] = (token.content, 0.0, proto.CONTROL)
+    if sorted(rows) != list(range(len(rows))):
+        refuse(KIND, "ids with holes")
+    pieces = []
+    for id in range(len(rows)):
+        text, score, kind = rows[id]
+        values: dict[str, Any] = {"piece": text, "score": score}
+        pieces.append(Message(proto.PIECE, values | ({} if kind == proto.NORMAL else {"type": kind})))
+    known = {own.name for own in proto.TRAINER.values()}
+    trained = {name: value for name, value in dict(spec.notes.get("sentencepiece", {})).items() if name in known}
+    trainer = Message(proto.TRAINER, trained)
+    trainer.values["model_type"] = proto.UNIGRAM if isinstance(model, Unigram) else proto.BPE
+    trainer.values["vocab_size"] = len(rows)
+    trainer.values["byte_fallback"] = bool(np.any(model.kinds == BYTE))
+    trainer.values["treat_whitespace_as_suffix"] = stage.treat_whitespace_as_suffix
+    trainer.values["unk_surface"] = spec.decode.unk_surface
+    contents = {id: text for id, (text, _, _) in rows.items()}
+    for role in ("unk", "bos", "eos", "pad"):
+        id = spec.roles.get(role, -1)
+        trainer.values[f"{role}_id"] = id
+        if id in contents:
+            trainer.values[f"{role}_piece"] = contents[id]
+    try:
+        rules = base64.b64decode(stage.rules, validate=True)
+    except binascii.Error:
+        refuse(KIND, "normalization rules that are not in base64")
+    values = {
+        "name": str(spec.notes.get("normalizer", "")),
+        "precompiled_charsmap": rules,
+        "add_dummy_prefix": stage.add_dummy_prefix,
+        "remove_extra_whitespaces": stage.remove_extra_whitespaces,
+        "escape_whitespaces": stage.escape_whitespaces,
+    }
+    strip = "all" if stage.remove_extra_whitespaces else "one" if stage.add_dummy_prefix else "none"
+    if strip != spec.decode.strip:
+        refuse(KIND, "spaces at the start that are stripped otherwise than they are added")
+    message = Message(
+        proto.MODEL,
+        {"pieces": pieces, "trainer_spec": trainer, "normalizer_spec": Message(proto.NORMALIZER, values)},
+    )
+    return proto.write(message)
+
+
+def _text(piece: bytes) -> str:
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        refuse(KIND, f"the entry {piece!r}, which is not UTF-8")

@@ -1,0 +1,212 @@
+"""The models as the plain-Python engine runs them: a class each, around the reference algorithms.
+
+Each says what a piece is encoded to, and where in the piece, in bytes, each token ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Protocol
+
+from .bpe import reference
+from .byte_alphabet import NEVER_IN_UTF8
+from .errors import FormatError
+from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordPiece
+from .unigram import reference as unigram
+from .unigram.reference import float32
+from .wordpiece import reference as wordpiece
+
+
+class ReferenceModel(Protocol):
+    """What `ReferenceEngine` asks of a model."""
+
+    missing: bytes
+    """Bytes that it cannot encode; none of them stands in well-formed text."""
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        """The id of each token of a piece, and where it ends, in bytes."""
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """The ids that the last merge of an entry joins, if one does."""
+
+
+def reference_model(model: Model) -> ReferenceModel:
+    made: ReferenceModel = _CLASSES[type(model)](model)
+    return made
+
+
+class ReferenceBPE:
+    """Merges, one after the other."""
+
+    def __init__(self, model: BPE) -> None:
+        self.model = model
+        self.ids = dict(model.vocab.items())
+        self.bytes = {id: piece for piece, id in self.ids.items()}
+        units = {bytes([byte]): bytes([byte]) + model.end_of_word.encode() for byte in range(256)}
+        lacking = (byte for byte, marked in units.items() if byte not in self.ids or marked not in self.ids)
+        self.missing = b"".join(lacking) if model.unit == "byte" else b""
+        if set(self.missing) - set(NEVER_IN_UTF8):
+            raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
+        pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
+        self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
+        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        data = text_bytes(text)
+        if self.model.ignore_merges and data in self.ids:
+            ids = [self.ids[data]]
+        elif self.model.priority == "rank":
+            ids = reference.encode_by_rank(data, self.ids)
+        else:
+            ids = reference.encode(self.units_of(text), self.merges, self.ranks)
+        sizes = {}  # of the characters, by where they start
+        at = 0
+        for char in text:
+            sizes[at] = len(text_bytes(char))
+            at += sizes[at]
+        end = 0
+        for number, id in enumerate(ids, 1):
+            end += sizes[end] if id == self.model.unk else len(self.bytes[id])
+            yield id, len(data) if number == len(ids) else end  # the marker covers nothing
+
+    def units_of_entry(self, entry: bytes) -> list[int]:
+        """What a piece of which `entry` would be all, or the start, starts as."""
+        marker = self.model.end_of_word.encode()
+        ends = bool(marker) and entry.endswith(marker)
+        stem = entry.removesuffix(marker) if ends else entry
+        return self.units_of(stem.decode("utf-8", "surrogateescape"), ends) if stem else []
+
+    def units_of(self, text: str, ends: bool = True) -> list[int]:
+        """The ids that a piece starts as: of its bytes or characters, the last with the marker behind it if it ends."""
+        model = self.model
+        chars = [text_bytes(char) for char in text]
+        units = chars if model.unit == "character" else [bytes([byte]) for byte in b"".join(chars)]
+        units[-1] += model.end_of_word.encode() if ends else b""
+        return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
+        units = self.units_of_entry(piece)
+        if not 1 < len(units) <= 4096:
+            return None
+        parts: list[int]
+        if self.model.priority == "rank":
+            known = {entry: id for entry, id in self.ids.items() if entry != piece}
+            parts = reference.encode_by_rank(piece, known)
+            return (parts[0], parts[1]) if len(parts) == 2 else None
+        rules = {pair: made for pair, made in self.merges.items() if made != id}
+        parts = reference.encode(units, rules, self.ranks)
+        if len(parts) != 2 or self.merges.get((parts[0], parts[1])) != id:
+            return None
+        return parts[0], parts[1]
+
+
+class ReferenceWordPiece:
+    """The longest entry, again and again."""
+
+    missing = b""
+
+    def __init__(self, model: WordPiece) -> None:
+        self.model = model
+        self.ids = dict(model.vocab.items())
+        self.bytes = {id: piece for piece, id in self.ids.items()}
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        model, data = self.model, text_bytes(text)
+        prefix = model.continuing_subword_prefix.encode()
+        entries = [self.bytes[model.unk]]
+        if len(text) <= model.max_input_chars_per_word:
+            entries = wordpiece.encode(data, self.ids, self.bytes[model.unk], prefix, max_chars=len(data))
+        end = 0
+        for number, entry in enumerate(entries, 1):
+            end += len(entry) - (len(prefix) if end else 0)
+            yield self.ids[entry], len(data) if number == len(entries) else end
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
+class ReferenceScored:
+    """The best segmentation, or merges by score; then what becomes of characters that are no entry."""
+
+    missing = b""
+
+    def __init__(self, model: Unigram | ScoreBPE) -> None:
+        self.model = model
+        self.scores: dict[str, float] = {}  # of what text can spell
+        self.user_defined: list[str] = []
+        self.bytes: dict[int, int] = {}
+        single = model.precision == "float32"
+        rows = list(zip(model.vocab.items(), model.scores.tolist(), model.kinds.tolist(), strict=True))
+        normal = [score for _, score, kind in rows if kind == NORMAL or not single]
+        self.unk_score = min(normal, default=float32(3.4028234663852886e38)) - 10.0
+        if single:
+            self.unk_score = float32(self.unk_score)
+        best = float32(max([1.1754943508222875e-38, *normal]))
+        self.ids: dict[str, int] = {}
+        for (piece, id), score, kind in rows:
+            text = piece.decode("utf-8", "surrogateescape")
+            if kind == BYTE:
+                self.bytes[int(piece[3:5], 16)] = id
+            if kind == UNUSED or (single and kind in (BYTE, UNKNOWN)):
+                continue
+            if kind == USER_DEFINED:
+                self.user_defined.append(text)
+                score = float32(float32(len(piece) * best) - 0.1) if single else score
+            self.scores[text] = score
+            self.ids[text] = id
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        unigram_model = isinstance(self.model, Unigram)
+        pieces = self.segment(text) if unigram_model else self.merge(text)
+        end, unknown = 0, False
+        for piece in pieces:
+            start, end = end, end + len(text_bytes(piece))
+            if unknown and piece in self.ids:
+                yield self.model.unk, start
+            unknown = piece not in self.ids and not self.bytes
+            if piece in self.ids:
+                yield self.ids[piece], end
+            elif self.bytes:
+                yield from ((self.bytes[byte], start + at) for at, byte in enumerate(text_bytes(piece), 1))
+        if unknown:
+            yield self.model.unk, end
+
+    def segment(self, text: str) -> list[str]:
+        return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]
+
+    def merge(self, text: str) -> list[str]:
+        """Characters and user-defined entries; then the best pair, again and again."""
+        symbols, frozen, at = list[str](), list[bool](), 0
+        while at < len(text):
+            found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
+            symbols.append(found or text[at])
+            frozen.append(bool(found))
+            at += len(symbols[-1])
+        while True:
+            pairs = [
+                (self.scores[left + right], -place)
+                for place, (left, right) in enumerate(pairwise(symbols))
+                if left + right in self.scores and not frozen[place] and not frozen[place + 1]
+            ]
+            if not pairs:
+                return symbols
+            place = -max(pairs)[1]
+            symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
+            del frozen[place + 1]
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
+_CLASSES: dict[type, Any] = {
+    BPE: ReferenceBPE,
+    WordPiece: ReferenceWordPiece,
+    Unigram: ReferenceScored,
+    ScoreBPE: ReferenceScored,
+}
+
+
+def text_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,1 @@
+"""The unigram language model."""

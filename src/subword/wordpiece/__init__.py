@@ -1,0 +1,1 @@
+"""WordPiece: `reference` is the algorithm in plain Python, one step a line."""
