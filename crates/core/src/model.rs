@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::vocab::{Token, Vocab};
 use crate::wordpiece::WordPiece;
 
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer, behind an Arc
 pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),
