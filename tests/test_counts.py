@@ -672,7 +672,7 @@ def leave_unfinished(target: Path) -> None:
         "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(target)], env=os.environ | {"PYTHONPATH": SRC}, timeout=60)
-    assert len(list(target.parent.glob(".subword-*"))) == 1
+    assert list(target.parent.glob(".subword-*"))
 
 
 @pytest.mark.slow

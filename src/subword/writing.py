@@ -133,9 +133,9 @@ def mode_of(target: str) -> int | None:
 def _own(temporary: str, path: str, wait: bool) -> Iterator[BinaryIO]:
     """The file `temporary`, empty and locked: new, or left by a process that was killed."""
     # Its name can be foreseen, so what stands there must be no link to a file of the user's.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        with open(os.open(temporary, flags, 0o666), "ab") as file:
+        with open(os.open(temporary, flags, 0o666), "wb") as file:
             if fcntl is not None:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
