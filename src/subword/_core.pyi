@@ -298,5 +298,5 @@ class Pieces:
         Ill-formed pieces are left out.
         """
 
-def memory_to_learn(pieces: int, bytes: int) -> int:
-    """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""
+def memory_to_learn(pieces: int, bytes: int, merges: int) -> int:
+    """About how many bytes of memory learning so many merges takes at most from distinct pieces of so many bytes."""
