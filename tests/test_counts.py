@@ -642,14 +642,13 @@ def test_pruning_is_reported() -> None:
 
 def test_learning_says_what_memory_it_needs(tmp_path: Path) -> None:
     table = subword.count_pieces([*["over and over again "] * 100, *random_words(6, 8_000_000)])
-    need = table.memory_to_learn()
-    assert need > 50_000_000
+    assert table.memory_to_learn(300) > 30_000_000 and table.memory_to_learn(100_000) > table.memory_to_learn(300)
     with pytest.raises(
         SubwordValueError, match=r"takes up to [0-9]+ MB, more than memory=30 MB. With min_count="
     ) as raised:
         subword.train(counts=table, vocab_size=300, memory="30MB")
     least = int(str(raised.value).partition("min_count=")[2].split()[0])
-    assert table.memory_to_learn(min_count=least) <= 30_000_000 < table.memory_to_learn(min_count=least - 1)
+    assert table.memory_to_learn(300, min_count=least) <= 30_000_000 < table.memory_to_learn(300, min_count=least - 1)
     tok = subword.train(counts=table, vocab_size=300, memory="30MB", min_count=least)
     assert tok.training is not None and tok.training["pruned"]["distinct_pieces"] > 0
     with pytest.raises(SubwordValueError, match="leaving out rare pieces does not help"):

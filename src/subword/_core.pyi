@@ -381,5 +381,5 @@ class Pieces:
     ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
         """The same over `characters_of_words(prefix)`: by the counts of pairs, or by these for those of their parts."""
 
-def memory_to_learn(pieces: int, bytes: int) -> int:
-    """About how many bytes of memory learning takes at most from distinct pieces of so many bytes together."""
+def memory_to_learn(pieces: int, bytes: int, merges: int) -> int:
+    """About how many bytes of memory learning so many merges takes at most from distinct pieces of so many bytes."""

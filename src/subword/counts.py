@@ -330,18 +330,18 @@ class CountTable:
 
     # ------------------------ for the trainer ------------------------
 
-    def memory_to_learn(self, weights: Mapping[str, Weight] | None = None, min_count: int = 1) -> int:
+    def memory_to_learn(
+        self, vocab_size: int, weights: Mapping[str, Weight] | None = None, min_count: int = 1
+    ) -> int:
         """About how many bytes of memory `train` takes at most for this table: known after a walk through it."""
-        kept = [row for row in self._survey(weights) if row[0] >= min_count]
-        return _core.memory_to_learn(sum(row[1] for row in kept), sum(row[2] for row in kept))
+        return _memory_to_learn(self._survey(weights), min_count, vocab_size)
 
-    def check_memory(self, memory: int, weights: Mapping[str, Weight] | None, min_count: int) -> None:
-        """Raise SubwordValueError, saying what would help, if learning takes more than `memory` bytes."""
+    def check_memory(self, memory: int, entries: int, weights: Mapping[str, Weight] | None, min_count: int) -> None:
+        """Raise SubwordValueError, saying what would help, if learning so many entries takes more than `memory` bytes."""
         rows = self._survey(weights)
 
         def need(least: int) -> int:
-            kept = [row for row in rows if row[0] >= least]
-            return _core.memory_to_learn(sum(row[1] for row in kept), sum(row[2] for row in kept))
+            return _memory_to_learn(rows, least, entries)
 
         if need(min_count) <= memory:
             return
@@ -420,6 +420,12 @@ def _rational(name: str, weight: Any) -> Fraction:
             f"not {weight!r}"
         )
     return number
+
+
+def _memory_to_learn(rows: Iterable[tuple[int, int, int, int]], min_count: int, entries: int) -> int:
+    """`rows`: what `CountTable._survey` gives."""
+    kept = [row for row in rows if row[0] >= min_count]
+    return _core.memory_to_learn(sum(row[1] for row in kept), sum(row[2] for row in kept), entries)
 
 
 def _megabytes(size: int) -> str:

@@ -81,7 +81,7 @@ def extend(
     if table.total == 0:
         raise SubwordValueError("there is nothing to learn from: the texts hold nothing outside extra tokens")
     if limit is not None:
-        table.check_memory(limit, weights, least)
+        table.check_memory(limit, add, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
     tell = (lambda done: progress("learn", done, add) and None) if progress else None
     taken = [token.content.encode() for token in spec.extra]

@@ -68,11 +68,14 @@ def prune(
     kept = _with_ancestors(tok, named | (wanted - dropped) | _alphabet(model))
     left = sorted(kept)
     new_ids = {id: new for new, id in enumerate(left)}
+    report = {"prunes": tok.fingerprint, "vocab_size": len(left), "removed": len(_known(tok)) - len(left)}
+    notes = {name: note for name, note in spec.notes.items() if name not in ("training", "history")}
     changed = spec.replace(
         model=_model(model, new_ids),
         extra=tuple(replace(token, id=new_ids[token.id]) for token in spec.extra if token.id not in dropped),
         template=Template(*(_mapped(items, new_ids, dropped) for items in (spec.template.single, spec.template.pair))),
         roles={role: new_ids[id] for role, id in spec.roles.items() if id in new_ids and id not in dropped},
+        notes={**notes, "training": report},
     )
     return changed, Remap.of(tok.n_vocab, [[id] for id in left])
 

@@ -105,7 +105,8 @@ class Tokenizer:
 
     @property
     def training(self) -> dict[str, Any] | None:
-        """What the training run reported, for a tokenizer trained here, else None. See `train`."""
+        """What the training run reported, for a tokenizer trained here, else None. See `train`. Of one that was extended
+        or pruned, only what that did: nothing else would be true of it."""
         report: dict[str, Any] | None = self._spec.notes.get("training")
         return report and dict(report)
 
@@ -585,7 +586,8 @@ class Tokenizer:
             threads: how many threads encode `unused_on`; all cores by default.
 
         Returns:
-            `(tokenizer, remap)`; `remap` has the new id of each old one, and carries embedding tables over.
+            `(tokenizer, remap)`; `remap` has the new id of each old one, and carries embedding tables over. The
+            `training` of the tokenizer is about the pruning.
 
         Raises:
             UnknownTokenError: `keep` or `drop_tokens` names something that is not there.

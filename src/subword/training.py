@@ -256,7 +256,7 @@ def train(
             + ("the texts hold nothing outside special tokens" if table.text_bytes else "no text was given")
         )
     if limit is not None:
-        table.check_memory(limit, weights, least)
+        table.check_memory(limit, vocab_size, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
     table = replace(table, runs=())  # what they hold goes, unless someone else has the table
     if pieces.distinct == 0:

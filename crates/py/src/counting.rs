@@ -363,8 +363,8 @@ fn options<'o>(tie_rule: &str, max_token_bytes: Option<usize>, initial: &'o [Vec
 }
 
 #[pyfunction]
-pub fn memory_to_learn(pieces: u64, bytes: u64) -> u64 {
-    core::bpe::learn::memory(pieces, bytes)
+pub fn memory_to_learn(pieces: u64, bytes: u64, merges: u64) -> u64 {
+    core::bpe::learn::memory(pieces, bytes, merges)
 }
 
 /// Merges, their counts, how many of them are certain, and the bytes and (before the first and after each) the tokens.

@@ -145,7 +145,7 @@ impl Pairs {
     pub fn reserve(&mut self, pairs: usize, places: usize, is_there: impl Fn(Pair, u32) -> bool) {
         if slots_for(self.used + pairs) > self.slots.len() {
             let live = self.iter().count();
-            self.rehash(slots_for((live + pairs) * 3 / 2));
+            self.rehash(live, slots_for((live + pairs) * 5 / 4));
         }
         if self.places.len() + places > MOST_PLACES {
             self.compact(is_there); // what is left, and comes now, is less than the places of the text
@@ -157,14 +157,16 @@ impl Pairs {
         }
     }
 
-    /// Leaves out the pairs that are counted no more.
-    fn rehash(&mut self, size: usize) {
-        let old = std::mem::replace(&mut self.slots, Table::filled(FREE, size));
-        self.used = 0;
-        for slot in old.iter().filter(|slot| slot.count > 0) {
+    /// Leaves out the pairs that are counted no more; the others are `live`. The old table goes before there is a new one:
+    /// these two would be the most memory that learning takes.
+    fn rehash(&mut self, live: usize, size: usize) {
+        let mut kept: Vec<Slot> = Vec::with_capacity(live);
+        kept.extend(std::mem::take(&mut self.slots).iter().filter(|slot| slot.count > 0));
+        self.slots = Table::filled(FREE, size);
+        self.used = live;
+        for slot in kept {
             let at = self.slot(slot.key);
-            self.slots[at] = *slot;
-            self.used += 1;
+            self.slots[at] = slot;
         }
     }
 
