@@ -27,7 +27,7 @@ LEVELS: list[set[str]] = [
     {"tokenizer"},
     {"counts"},
     {"counting"},
-    {"training_wordpiece"},
+    {"training_wordpiece", "training_baselines"},
     {"training"},
     {"formats", "audits", "explain", "cluster"},
     {"compat"},

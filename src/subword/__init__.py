@@ -33,6 +33,7 @@ from .spec import (
     StripAccents,
     Template,
     Vocab,
+    WordLevel,
     WordPiece,
 )
 from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
@@ -72,6 +73,7 @@ __all__ = [
     "Tokenizer",
     "UnknownTokenError",
     "Vocab",
+    "WordLevel",
     "WordPiece",
     "__version__",
     "count_pieces",

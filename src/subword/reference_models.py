@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError
-from .spec import BPE, Model, WordPiece
+from .spec import BPE, Model, WordLevel, WordPiece
 from .wordpiece import reference as wordpiece
 
 
@@ -124,7 +124,24 @@ class ReferenceWordPiece:
         return None
 
 
-_CLASSES: dict[type, Any] = {BPE: ReferenceBPE, WordPiece: ReferenceWordPiece}
+class ReferenceWordLevel:
+    """The piece itself, or what is unknown."""
+
+    missing = b""
+
+    def __init__(self, model: WordLevel) -> None:
+        self.unk = model.unk
+        self.ids = dict(model.vocab.items())
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        data = text_bytes(text)
+        yield self.ids.get(data, self.unk), len(data)
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
+_CLASSES: dict[type, Any] = {BPE: ReferenceBPE, WordPiece: ReferenceWordPiece, WordLevel: ReferenceWordLevel}
 
 
 def text_bytes(text: str) -> bytes:

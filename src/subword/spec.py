@@ -5,7 +5,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 `Spec` once into an engine. Vocabulary and merges are packed buffers, not hundreds of thousands of Python objects.
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
-        -> PrefixSpace -> Digits -> Split or SplitPunctuation -> BPE or WordPiece -> Template
+        -> PrefixSpace -> Digits -> Split or SplitPunctuation -> BPE, WordPiece or WordLevel -> Template
 """
 
 from __future__ import annotations
@@ -481,12 +481,60 @@ class WordPiece:
         return cast("_core.Model", self._compiled)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class WordLevel:
+    """A piece is an entry as a whole; one that is none is the entry with the id `unk`, as a whole."""
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
+
+    vocab: Vocab
+    unk: int
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a WordLevel must be a Vocab, not {type(self.vocab).__name__}")
+        object.__setattr__(self, "unk", integer("unk", self.unk))
+
+    def __reduce__(self) -> Any:
+        return WordLevel, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {"unk": self.unk}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return self.vocab.buffers()
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordLevel:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(Vocab.of_buffers(buffers), settings["unk"])
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            object.__setattr__(self, "_compiled", _core.Model.word_level(*self.vocab.packed(), self.unk))
+        return cast("_core.Model", self._compiled)
+
+
 def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece
-MODELS: dict[str, type[BPE] | type[WordPiece]] = {cls.__name__: cls for cls in (BPE, WordPiece)}
+Model: TypeAlias = BPE | WordPiece | WordLevel
+MODELS: dict[str, type[BPE] | type[WordPiece] | type[WordLevel]] = {
+    cls.__name__: cls for cls in (BPE, WordPiece, WordLevel)
+}
 
 _WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 

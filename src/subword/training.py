@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import bert, patterns, training_wordpiece
+from . import bert, patterns, training_baselines, training_wordpiece
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .counting import Progress, count_texts, source_of
@@ -41,7 +41,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 `llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
 """
 
-_PATTERNS = {"bpe": "o200k", "wordpiece": "bert-cased"}
+_PATTERNS: dict[str, str | SplitRegex] = {
+    "bpe": "o200k",
+    "wordpiece": "bert-cased",
+    **training_baselines.BASELINES,
+}
 """Which pattern is taken where none is given."""
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
@@ -57,8 +61,8 @@ def train(
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
     counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
-    vocab_size: int,
-    algorithm: Literal["bpe", "wordpiece"] = "bpe",
+    vocab_size: int | None = None,
+    algorithm: Literal["bpe", "wordpiece", "word", "rules", "character", "byte"] = "bpe",
     criterion: Literal["likelihood", "frequency"] = "likelihood",
     pattern: str | SplitRegex | None = None,
     digits: Literal["pattern", "one", "three-left", "three-right"] | None = None,
@@ -89,6 +93,12 @@ def train(
     With `algorithm="wordpiece"`, tokens are made of characters, those that continue a word with `##` in front, and what
     is learned is only the vocabulary: it is encoded with the longest entry first (`spec.WordPiece`).
 
+    Four others merge nothing; they are what subwords are compared with (`subword.audits.compare`). `"word"`: pieces are
+    looked up as a whole, the most frequent ones (of equals, the smaller as bytes) have entries, and `<unk>`, with the
+    id 0, stands for any other. `"rules"`: the same, with text cut by rules (`training_baselines.RULES`: underscores,
+    camelCase, common English endings). `"character"`: the most frequent characters (of equals, the smaller code
+    points), and `<unk>`. `"byte"`: the 256 bytes; texts are not looked at, and need not be given.
+
     Args:
         texts: the texts, each `str` or bytes, or rows (mappings, as of a data set of Hugging Face's) with a text in
             their `field`. One text alone is an error, not a corpus of its characters.
@@ -97,7 +107,7 @@ def train(
             are added up. How text became pieces stands in them; `pattern`, `digits`, `normalization` and
             `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
-            tokens included.
+            tokens included. What merges nothing takes all there are if it is not given.
         criterion: of a WordPiece, which pair is merged: with `"likelihood"`, the one with the highest count(ab) /
             (count(a) * count(b)), as published; with `"frequency"`, that with the highest count(ab), as the trainer of
             HF tokenizers does it.
@@ -142,7 +152,7 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    choice("algorithm", algorithm, ("bpe", "wordpiece"))
+    choice("algorithm", algorithm, tuple(_PATTERNS))
     choice("criterion", criterion, training_wordpiece.CRITERIA)
     choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
@@ -152,9 +162,17 @@ def train(
         raise SubwordValueError(
             "a WordPiece is made of characters as it is: leave out unit, end_of_word and byte_order"
         )
+    is_baseline = algorithm in training_baselines.BASELINES
+    if is_baseline:
+        told = {"criterion": criterion != "likelihood", "unit": unit != "byte", "end_of_word": end_of_word}
+        told |= {"tie_rule": tie_rule != "smallest-ids", "weights": weights}
+        told |= {"byte_order": algorithm != "byte" and byte_order != "value"}
+        training_baselines.check(algorithm, pattern, {name: value for name, value in told.items() if value})
+        pattern = training_baselines.RULES if algorithm == "rules" else pattern
     least = integer("min_count", min_count, 1)
     limit = None if memory is None else byte_count("memory", memory)
-    vocab_size = integer("vocab_size", vocab_size)
+    asked = None if is_baseline and vocab_size is None else integer("vocab_size", vocab_size)
+    vocab_size = asked or 0
     threads = thread_count(threads)
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
@@ -170,8 +188,13 @@ def train(
         splitting = table.splitting
         _check_told(splitting, pattern, digits, normalization, specials)
         specials = splitting.special_tokens
-    if unit == "character" and UNK in specials:
-        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
+    has_unk = unit == "character" or (is_baseline and algorithm != "byte")
+    if has_unk and UNK in specials:
+        raise SubwordValueError(f"{UNK!r} is a token of such a vocabulary anyway; leave it out of special_tokens")
+    roles = (bos_token, eos_token, pad_token)
+    order = BYTE_ORDERS[byte_order]
+    if algorithm == "byte":
+        return Tokenizer(training_baselines.spec_of(algorithm, None, splitting, asked, least, order, roles))
     if algorithm == "bpe":
         _check_size(vocab_size, ALL_BYTES if unit == "byte" else [UNK.encode()], specials)
     if counts is None:
@@ -186,6 +209,8 @@ def train(
             "there is nothing to train on: "
             + ("the texts hold nothing outside special tokens" if table.text_bytes else "no text was given")
         )
+    if is_baseline:
+        return Tokenizer(training_baselines.spec_of(algorithm, table, splitting, asked, least, order, roles))
     if limit is not None:
         table.check_memory(limit, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
@@ -237,7 +262,6 @@ def train(
         }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    roles = (bos_token, eos_token, pad_token)
     if learned is not None:
         del report["byte_order"]
         report |= {"criterion": criterion, "alphabet": len(alphabet) - 1}

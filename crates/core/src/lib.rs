@@ -33,6 +33,7 @@ pub mod runs;
 pub mod split;
 pub mod unicode;
 pub mod vocab;
+pub mod wordlevel;
 pub mod wordpiece;
 
 pub use error::{Error, Kind, Result};

@@ -11,11 +11,13 @@ use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
 use crate::vocab::{Token, Vocab};
+use crate::wordlevel::WordLevel;
 use crate::wordpiece::WordPiece;
 
 pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),
+    WordLevel(WordLevel),
 }
 
 impl Model {
@@ -23,13 +25,14 @@ impl Model {
         match self {
             Self::Bpe(bpe) => &bpe.vocab,
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
+            Self::WordLevel(words) => &words.vocab,
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) => None,
+            Self::WordPiece(_) | Self::WordLevel(_) => None,
         }
     }
 
@@ -52,6 +55,7 @@ impl Model {
         match self {
             Self::Bpe(bpe) => bpe.encode(piece, out),
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
+            Self::WordLevel(words) => words.encode(piece, out),
         }
     }
 
@@ -76,6 +80,7 @@ impl Model {
             end += match self {
                 Self::Bpe(bpe) => bpe.covers(token, piece, end),
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
+                Self::WordLevel(_) => piece.len(),
             };
             end
         }));
@@ -126,6 +131,7 @@ impl Model {
         match self {
             Self::Bpe(bpe) => bpe.plan(),
             Self::WordPiece(wordpiece) => wordpiece.plan(),
+            Self::WordLevel(words) => words.plan(),
         }
     }
 }

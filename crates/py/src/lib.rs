@@ -30,6 +30,7 @@ use subword_core::parallel::both;
 use subword_core::pipeline::Stop;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
+use subword_core::wordlevel::WordLevel;
 use subword_core::wordpiece::WordPiece;
 use text::{ids_of, str_of, Rows, Text, Texts};
 
@@ -158,6 +159,19 @@ impl Model {
             WordPiece::new(vocab, prefix.into_bytes(), unk, max_chars)
         })
         .map(|wordpiece| Self(Arc::new(core::model::Model::WordPiece(wordpiece))))
+    }
+
+    #[staticmethod]
+    fn word_level(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        unk: u32,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        interruptible(py, |_| WordLevel::new(Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?, unk))
+            .map(|words| Self(Arc::new(core::model::Model::WordLevel(words))))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {

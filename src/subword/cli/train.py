@@ -17,6 +17,7 @@ from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
+from ..training_baselines import BASELINES, RULES
 from ..training_wordpiece import CRITERIA
 from . import common
 
@@ -117,9 +118,12 @@ def train(
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
     normalization: NormalizationOpt = None,
     algorithm: Annotated[
-        Literal["bpe", "wordpiece"],
+        Literal["bpe", "wordpiece", "word", "rules", "character", "byte"],
         typer.Option(
-            "--algorithm", metavar="bpe|wordpiece", parser=common.one_of("bpe", "wordpiece"), help="Which model."
+            "--algorithm",
+            metavar="NAME",
+            parser=common.one_of("bpe", "wordpiece", *BASELINES),
+            help=f"Which model: bpe, wordpiece; without merges, for comparison: {', '.join(BASELINES)}.",
         ),
     ] = "bpe",
     criterion: Annotated[
@@ -199,9 +203,10 @@ def train(
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
+      subword train corpus/ -v 50k -o words.subword --algorithm word
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
-    if not files and not counted:
+    if not files and not counted and algorithm != "byte":
         raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
     if files and counted:
         raise common.UsageError("give files or --counts, not both")
@@ -238,7 +243,9 @@ def train(
             arguments[name] = value
     if algorithm == "wordpiece" and not is_given("pattern") and regex is None and not preset:
         arguments["pattern"] = "bert-cased"
-    if arguments["vocab_size"] is None:
+    if algorithm == "rules":
+        arguments["pattern"] = RULES if not is_given("pattern") and regex is None else arguments["pattern"]
+    if arguments["vocab_size"] is None and algorithm not in BASELINES:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
     started = time.perf_counter()
     if counted:
@@ -315,23 +322,25 @@ def _merged_ids(tok: Tokenizer) -> list[int]:
 
 
 def _render(summary: dict[str, Any]) -> None:
-    amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
-    speed = ""
-    if summary["bytes"] is not None:
+    amounts, speed = "", ""
+    if "pieces" in summary:
+        amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
+    if summary.get("bytes") is not None:
         megabytes = summary["bytes"] / 1e6
         amounts, speed = (
             f"{megabytes:,.2f} MB in {amounts}",
             f" ({megabytes / max(summary['seconds'], 0.001):,.1f} MB/s)",
         )
+    if "unknown" in summary:
+        amounts += f"; {summary['unknown']:,} of {summary['known'] + summary['unknown']:,} unknown"
     pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
     if pruned:
         amounts += f"; {pruned:,} rarer ones left out, {summary['pruned']['certain_merges']:,} merges certain"
-    common.print_card(
-        (
-            ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
-            ("text", amounts),
-            ("time", f"{summary['seconds']:,.1f} s{speed}"),
-            ("first merges", "  ".join(summary["first_merges"])),
-            ("written to", summary["out"]),
-        )
+    rows = (
+        ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
+        ("text", amounts),
+        ("time", f"{summary['seconds']:,.1f} s{speed}"),
+        ("first merges", "  ".join(summary["first_merges"])),
+        ("written to", summary["out"]),
     )
+    common.print_card([(name, value) for name, value in rows if value])

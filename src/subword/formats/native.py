@@ -24,7 +24,7 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, MODELS, Decode, DecodeWordPiece, Spec, WordPiece
+from ..spec import BPE, MODELS, Decode, DecodeWordPiece, Spec, WordLevel, WordPiece
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
@@ -224,7 +224,11 @@ def _word_piece_problem(spec: Spec, model: WordPiece, piece_of: dict[int, bytes]
     return None
 
 
-_MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {BPE: _bpe_problem, WordPiece: _word_piece_problem}
+_MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
+    BPE: _bpe_problem,
+    WordPiece: _word_piece_problem,
+    WordLevel: lambda spec, model, piece_of: None,
+}
 
 
 def _extra_problem(spec: Spec) -> str | None:
