@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from texts import TEXTS
+from texts import BYTES, TEXTS
 
 import subword
 from subword import BPE, DecodeWordPiece, Spec, Split, SubwordValueError, SubwordWarning, Tokenizer, Vocab, WordLevel
@@ -26,7 +26,7 @@ def pieces_of(text: str) -> list[str]:
 def test_core_and_reference_agree(algorithm: str) -> None:
     tok = subword.train([TEXT], algorithm=algorithm, special_tokens=["<s>"], bos_token="<s>")
     plain = Tokenizer(tok.spec, engine="reference")
-    for text in [*TEXTS, TEXT, b"\xff cat \xe4\xb8"]:
+    for text in [*TEXTS.values(), *BYTES.values(), TEXT, b"\xff cat \xe4\xb8"]:
         ids = tok.encode_ordinary(text)
         assert ids == plain.encode_ordinary(text)
         ours, theirs = (t.tokenize(text, disallowed_special=()) for t in (tok, plain))
@@ -139,7 +139,7 @@ def test_bad_arguments(arguments: dict[str, object], message: str) -> None:
 
 
 def test_more_entries_than_the_text_has_is_a_warning() -> None:
-    with pytest.warns(SubwordWarning, match="only 3 entries"):
+    with pytest.warns(SubwordWarning, match="4 entries, not the 100"):
         tok = subword.train(["aa b c"], algorithm="word", vocab_size=100)
     assert tok.n_vocab == 4
 

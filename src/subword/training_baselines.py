@@ -90,7 +90,10 @@ def spec_of(
         if not kept:
             raise SubwordValueError(f"there is nothing to train on: nothing is counted as often as {min_count=}")
         if vocab_size is not None and len(kept) + 1 + len(specials) < vocab_size:
-            warn(f"the text has only {len(kept)} entries to take, which with the others make no {vocab_size}")
+            warn(
+                f"the text has no more than {len(kept)} words or characters to take: the vocabulary has "
+                f"{len(kept) + 1 + len(specials)} entries, not the {vocab_size} asked for"
+            )
         found = [entry for entry, _ in kept]
         entries = [UNK, *(sorted(found) if algorithm == "character" else found)]
         report |= {

@@ -20,6 +20,7 @@ from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
 from .common import UsageError, one_line
+from .compare import compare
 from .convert import convert
 from .count import count
 from .count_pieces import count_pieces
@@ -32,7 +33,7 @@ from .vocab import vocab
 
 COMMANDS = {
     command.__name__.replace("_", "-"): command
-    for command in (train, count_pieces, encode, decode, count, show, info, vocab, convert)
+    for command in (train, count_pieces, encode, decode, count, compare, show, info, vocab, convert)
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
