@@ -35,7 +35,7 @@ PARTS = {
     "ids": "section ids",
     "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
     "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk. A "
-    "WordPiece has none",
+    "WordPiece or a WordLevel has none",
     "pattern": "outline.stages, Split, by the name of a pattern",
     "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
