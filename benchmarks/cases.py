@@ -6,6 +6,7 @@ A case is called `GROUP/…`, and `--only` takes patterns of such names. Each me
     loaded    the same and the loading of the vocabulary from its file
     warm      seconds of the best of up to five further passes over the same text
     load      seconds to read the vocabulary
+    peak_mb   the most memory that the process has held
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Case:
     quick: bool = False  # part of --quick
     keeps_cache: bool = False  # what a library has cached on disk is there from the run before
     beside: str = ""  # a row of `BESIDE`
+    memory: str = ""  # the budget, for tasks that take one
 
 
 BESIDE: dict[str, dict[str, object]] = {
@@ -76,6 +78,10 @@ CASES: list[Case] = [
     Case("memory/words", "words", 40, task="memory", passes=0),
     Case("train/cl100k", "mixed", 20, "cl100k", task="train", passes=0),
     Case("train/gpt2", "mixed", 20, "gpt2", task="train", passes=0),
+    Case("count/20MB/mixed", "mixed", 20, task="count", passes=0, quick=True),
+    Case("count/200MB/mixed", "mixed", 200, task="count", passes=0),
+    Case("large/train/mixed", "mixed", 1000, task="large", call="train", threads=2, passes=0),
+    Case("large/count/random", "random", 5000, task="large", call="count", threads=2, passes=0, memory="500MB"),
 ]
 
 
@@ -96,7 +102,7 @@ class Bar:
     `against` is `best` (the fastest other library), `original` (the fastest other that reads the published file), the
     name of a library, a row of `BESIDE`, or nothing. The ratio is their time over ours: `bar` and `aim`
     are what it is to be at least. `most` and `aim_most` are what our own figure is to be at most: seconds, seconds a
-    call where calls are measured, bytes a word for `slope`.
+    call where calls are measured, seconds a MB where pieces are counted, bytes a word for `slope`, MB for `peak_mb`.
     """
 
     what: str
@@ -131,5 +137,8 @@ BARS: list[Bar] = [
     Bar("loading o200k again, from our compiled cache", "load-again/o200k", "load", "", most=0.030, aim_most=0.010),
     Bar("count only, over encode to numpy", "counts/english", "warm", "subword, arrays", 1, 1.3),
     Bar("decode, batch", "decode/batch", "warm", "best", 2, 4),
+    Bar("counting pieces, one thread", "count/*", "cold", "", most=1 / 100, aim_most=1 / 300),
+    Bar("memory of training on 1 GB of files", "large/train/*", "peak_mb", "", most=1000),
+    Bar("memory of counting 5 GB of random words in 500 MB", "large/count/*", "peak_mb", "", most=700),
     Bar("memory over the second half of 5 million new words", "memory/words", "slope", "", most=1.0),
 ]

@@ -81,6 +81,18 @@ class Library:
         """The tokens learned, in the order in which they were, without the 256 bytes."""
         raise CannotError("trains no such vocabulary")
 
+    def count_pieces(self, texts: Texts, job: dict[str, Any]) -> Any:
+        """A table of the pieces of texts."""
+        raise CannotError("counts no pieces")
+
+    def count_files(self, files: list[str], job: dict[str, Any]) -> Any:
+        """The same of files, within so much memory."""
+        raise CannotError("counts no pieces")
+
+    def train_files(self, files: list[str], job: dict[str, Any]) -> list[list[int]]:
+        """A vocabulary is trained on files; something to be hashed."""
+        raise CannotError("trains no such vocabulary")
+
 
 class Subword(Library):
     def imports(self) -> None:
@@ -123,6 +135,22 @@ class Subword(Library):
             threads=job["threads"],
         )
         return [tok.token_bytes(id) for id in range(256, tok.n_vocab)]
+
+    def count_pieces(self, texts: Texts, job: dict[str, Any]) -> Any:
+        import subword
+
+        return subword.count_pieces(texts, pattern=job["pattern"], threads=job["threads"])
+
+    def count_files(self, files: list[str], job: dict[str, Any]) -> Any:
+        import subword
+
+        return subword.count_pieces(files=files, pattern=job["pattern"], memory=job["memory"], threads=job["threads"])
+
+    def train_files(self, files: list[str], job: dict[str, Any]) -> list[list[int]]:
+        import subword
+
+        tok = subword.train(files=files, vocab_size=job["vocab_size"], pattern=job["pattern"], threads=job["threads"])
+        return [list(tok.token_bytes(id)) for id in range(tok.n_vocab)]
 
 
 class Gigatoken(Library):
@@ -501,6 +529,7 @@ LIBRARIES: dict[str, type[Library]] = {
 }
 
 TRAINERS = ("subword", "gigatoken", "tokenizers", "rustbpe")
+COUNTERS = ("subword",)
 ENCODERS = tuple(name for name in LIBRARIES if name != "rustbpe")
 
 PACKAGES = {"quicktok": "quicktok-v1", "splintr": "splintr-rs"}

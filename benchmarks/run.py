@@ -33,10 +33,11 @@ import report
 import texts
 import vocabularies
 from cases import BESIDE, CASES, Case, own
-from libraries import ENCODERS, LIBRARIES, PACKAGES, TRAINERS
+from libraries import COUNTERS, ENCODERS, LIBRARIES, PACKAGES, TRAINERS
 
 HERE = Path(__file__).parent
 TIMEOUT = 900.0  # seconds for one worker
+LARGE_TIMEOUT = 3600.0  # the same, where files are large
 SLOW = 8.0  # a library that takes so many times as long as the fastest is measured in one round only
 MEASURES = ("import", "load", "cold", "loaded", "warm", "slope", "peak_mb")
 QUICK_LIBRARIES = ["subword", "gigatoken", "quicktok", "splintr", "tiktoken"]
@@ -129,7 +130,8 @@ class Bench:
     def run(self, case: Case) -> Result:
         """The case with its results: for each library its measures, or why it has none."""
         vocabulary = vocabularies.prepare(case.vocabulary, self.data)
-        text = texts.prepare(case.text, case.megabytes, self.data)
+        large = case.task == "large"
+        text = (texts.prepare_files if large else texts.prepare)(case.text, case.megabytes, self.data)
         result: Result = {
             **{field: getattr(case, field) for field in ("name", "text", "vocabulary", "task", "call", "threads")},
             **{field: getattr(text, field) for field in ("bytes", "documents", "found", "source")},
@@ -142,8 +144,9 @@ class Bench:
         job = self.job(case, vocabulary, text)
         key = (case.vocabulary, case.text, case.megabytes, case.task, case.call)
         if key not in self.checked:
-            names = [name for name in self.libraries if name in (TRAINERS if case.task == "train" else ENCODERS)]
-            self.checked[key] = {name: work(job | {"library": name, "passes": 0}) for name in names}
+            who = {"train": TRAINERS, "count": COUNTERS, "large": COUNTERS}.get(case.task, ENCODERS)
+            names = [name for name in self.libraries if name in who]
+            self.checked[key] = {name: {} if large else work(job | {"library": name, "passes": 0}) for name in names}
         rehearsed = self.checked[key]
         authority = "tiktoken" if vocabulary["original"] == "ranks" else "tokenizers"
         outcome, agreed = agree(rehearsed, case.task, authority)
@@ -157,7 +160,7 @@ class Bench:
         slow = {name for name in seconds if seconds[name] > SLOW * min(seconds.values()) and name != "subword"}
         taking_part = [name for name, row in outcome.items() if not row]
         runs: dict[str, list[Result]] = {name: [] for name in taking_part}
-        for number in range(self.rounds):
+        for number in range(1 if large else self.rounds):
             for name in taking_part if number % 2 == 0 else reversed(taking_part):
                 if outcome[name] or (number and name in slow):
                     continue
@@ -165,7 +168,7 @@ class Bench:
                 if "fails" in run:
                     outcome[name] |= {"fails": run["fails"]}
                 elif (
-                    case.task != "train"
+                    case.task not in ("train", "large")
                     and run["digest"] != agreed
                     and not (name == case.beside and "task" in BESIDE[name])
                 ):
@@ -184,12 +187,14 @@ class Bench:
 
     def job(self, case: Case, vocabulary: dict[str, Any], text: texts.Prepared) -> Job:
         job: Job = {
-            **{field: getattr(case, field) for field in ("task", "call", "threads", "passes", "keeps_cache")},
+            **{field: getattr(case, field) for field in ("task", "call", "threads", "passes", "keeps_cache", "memory")},
             "vocabulary": vocabulary,
             "text": text.path,
         }
         if case.task == "files":
             job["files"] = texts.as_files(text)
+        if case.task in ("count", "large"):
+            job |= {"pattern": vocabulary["pattern"], "vocab_size": vocabularies.TRAINED_SIZE}
         if case.task == "train":
             fields = {field: vocabulary[field] for field in ("pattern", "regex", "plain")}
             job |= fields | {"threads": cores_available(), "vocab_size": vocabularies.TRAINED_SIZE}
@@ -274,10 +279,11 @@ def run_worker(job: Job, cache: str) -> Result:
         "PYTHONDONTWRITEBYTECODE": "",
     }
     command = [sys.executable, str(HERE / "worker.py"), json.dumps(job)]
+    timeout = LARGE_TIMEOUT if job["task"] == "large" else TIMEOUT
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
     except subprocess.TimeoutExpired:
-        return {"fails": f"takes over {TIMEOUT:.0f} s"}
+        return {"fails": f"takes over {timeout:.0f} s"}
     if done.returncode:
         return {"fails": reason(done.stderr, done.returncode)}
     result: Result = json.loads(done.stdout.splitlines()[-1])

@@ -368,6 +368,35 @@ def prepare(name: str, megabytes: float, data: Path | None) -> Prepared:
     return Prepared(str(path), *json.loads(facts.read_text()))
 
 
+def prepare_files(name: str, megabytes: float, data: Path | None) -> Prepared:
+    """A text too large to be held: a folder of files of 100 MB, of what `prepare` knows, or of `random` words."""
+    base = None if name == "random" else prepare(name, 100, data)
+    version = base.path if base else Path(__file__).read_text("utf-8")
+    folder = WORK / "texts" / f"{name}-{megabytes:g}MB-{hashlib.sha256(version.encode()).hexdigest()[:12]}"
+    if not folder.exists():
+        partial = folder.with_suffix(f".{os.getpid()}")
+        partial.mkdir(parents=True)
+        text = "".join(json.loads(Path(base.path).read_text("utf-8"))) if base else ""
+        for number in range(round(megabytes / 100)):
+            draw = random.Random(SEED + number)
+            file = partial / f"{number:03}.txt"
+            if base:
+                file.write_text("".join(recombined(text, 100 * MB, 400, draw)), "utf-8")
+            else:
+                file.write_bytes(random_words(100 * MB, draw))
+        partial.rename(folder)
+    sizes = [path.stat().st_size for path in folder.iterdir()]
+    found, source = (base.found, base.source) if base else (sum(sizes), "made")
+    return Prepared(str(folder), sum(sizes), len(sizes), found, source)
+
+
+def random_words(size: int, draw: random.Random) -> bytes:
+    """Words of random letters, about nine bytes with the space, some of them much longer."""
+    letters = LATIN.encode()
+    table = b"\n" + b" " * 28 + bytes(letters[i % 26] for i in range(227))
+    return draw.randbytes(size).translate(table)
+
+
 def documents_of(name: str, limit: int, data: Path | None) -> tuple[list[str], int, str]:
     """Documents of `limit` bytes together, how many bytes of text were found for it, and where."""
     if name.startswith("hostile/"):
@@ -456,9 +485,9 @@ def cut(lines: Lines) -> Iterator[str]:
         yield "".join(held)
 
 
-def recombined(text: str, limit: int, snippet: int) -> list[str]:
+def recombined(text: str, limit: int, snippet: int, draw: random.Random | None = None) -> list[str]:
     """Documents of `limit` bytes together, made of snippets of `text`."""
-    draw = random.Random(SEED)
+    draw = draw or random.Random(SEED)
     documents = []
     while limit > 0:
         parts = []

@@ -14,6 +14,16 @@ HEAD = """# The command line
 <!-- Written by docs/generate_cli.py from the help of each command; edit the help, not this page. -->
 
 `subword COMMAND`, or `python -m subword COMMAND` where the command is not on the search path.
+
+What takes long shows bars on a terminal. With `--progress json` it writes lines such as this one to standard error, at
+most two a second and the last of each stage always; other lines there are messages.
+
+```text
+{"stage": "count", "unit": "bytes", "done": 5000000, "total": 20000000, "rate": 2500000.0, "left": 6.0, "seconds": 2.0}
+```
+
+Bytes are those on disk, compressed or not; `rate` is a second's, of late (in the last line of the whole stage), `left`
+in seconds. `total`, `rate` and `left` are null where they are not known.
 """
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -487,12 +488,15 @@ TAKES_A_TOKENIZER = {
     "info": "info {}",
     "vocab": "vocab {}",
     "convert": "convert {} out.subword --force",
+    "prune": f"prune {{}} --drop {END} --out out.subword --force",
+    "extend": "extend {} ../text.txt --add 9 --out out.subword --force",
 }
 
 
 def test_every_command_with_a_tokenizer_takes_what_its_file_leaves_out() -> None:
     takes = {name for name, function in COMMANDS.items() if {"tokenizer", "source"} & {*signature(function).parameters}}
-    assert takes == TAKES_A_TOKENIZER.keys() == COMMANDS.keys() - {"train", "count-pieces", "compare"}
+    others = {"train", "count-pieces", "remap-embeddings", "compare"}
+    assert takes == TAKES_A_TOKENIZER.keys() == COMMANDS.keys() - others
 
 
 @pytest.mark.parametrize("file", ["x.tiktoken", "two"])
@@ -505,9 +509,12 @@ def test_what_a_file_leaves_out_is_given(name: str, file: str, bare: Path) -> No
     whole.save(bare / f"{file}.subword")
     args, expected = (TAKES_A_TOKENIZER[name].format(path, text).split() for path in (file, f"{file}.subword"))
     given = run(*args, *options, "--json", cwd=bare)
-    assert given.stdout.decode().replace(file, "") == run(*expected, "--json", cwd=bare).stdout.decode().replace(
-        f"{file}.subword", ""
+    wanted = run(*expected, "--json", cwd=bare)
+    mine, other = (
+        re.sub('"seconds": [0-9.]+', "", done.stdout.decode().replace(name, ""))
+        for done, name in ((given, file), (wanted, f"{file}.subword"))
     )
+    assert mine == other
     refused = run(*args, code=1, cwd=bare).stderr.decode()
     assert f"{file.replace('two', 'vocab.json')}: " in refused and "none that subword knows" in refused
     assert "load()" not in refused
@@ -848,3 +855,46 @@ def test_a_notebook_gets_html_that_text_cannot_break(tok: subword.Tokenizer) -> 
     assert short.count("<span") == 1
     assert "not shown" in short
     assert "0 tokens" in terminal_report.tokens_html(tok.tokenize(""))
+
+
+# ======================== sizes and extensions ========================
+
+
+def test_several_sizes_from_one_training(tmp_path: Path, home: Path) -> None:
+    text = str(home / "text.txt")
+    done = run("train", text, "--sizes", "300,0.5k, 400", "-o", "t.json", "--special", END, "--json", cwd=tmp_path)
+    rows = json.loads(done.stdout)["sizes"]
+    assert [(row["out"], row["vocab_size"]) for row in rows] == [
+        ("t-300.json", 300),
+        ("t-0.5k.json", 500),
+        ("t-400.json", 400),
+    ]
+    for row in rows:
+        one = f"one-{row['vocab_size']}.json"
+        run("train", text, "-v", row["vocab_size"], "-o", one, "--special", END, cwd=tmp_path)
+        assert (tmp_path / row["out"]).read_bytes() == (tmp_path / one).read_bytes()
+    run("train", text, "--sizes", "300,310", "-o", "{size}-t.subword", cwd=tmp_path)
+    assert (tmp_path / "310-t.subword").exists()
+    for options, why in (
+        (("--sizes", "300,300"), "twice"),
+        (("--sizes", "300,x"), "not a size"),
+        (("--sizes", "300", "-v", "300"), "not both"),
+    ):
+        assert why in run("train", text, *options, "-o", "t.json", code=2, cwd=tmp_path).stderr.decode()
+    below = run("train", text, "--sizes", "10,300", "-o", "u.json", code=1, cwd=tmp_path)
+    assert "vocab_size=10 is below the minimum" in below.stderr.decode()
+    exists = run("train", text, "--sizes", "300,600", "-o", "t.json", code=1, cwd=tmp_path)
+    assert "t-300.json exists" in exists.stderr.decode()
+
+
+def test_extend_writes_the_tokenizer_and_the_remap(tmp_path: Path, home: Path, tok: subword.Tokenizer) -> None:
+    (tmp_path / "new.txt").write_text("zyzzyva zyzzyvas " * 50)
+    args = ("extend", home / "tok.json", "new.txt", "--add", "7", "-o", "more.json", "--remap", "remap.json")
+    done = json.loads(run(*args, "--json", cwd=tmp_path).stdout)
+    expected = tok.extend([(tmp_path / "new.txt").read_bytes()], add=7)
+    more = subword.load(tmp_path / "more.json")
+    assert more.fingerprint == expected.tokenizer.fingerprint == done["fingerprint"]
+    assert done["merges"] == 7 and len(done["first_entries"]) == 7
+    assert subword.Remap.load(tmp_path / "remap.json") == expected.remap
+    assert "7 of them new" in run(*args, "--force", cwd=tmp_path).stdout.decode()
+    assert "no text" in run("extend", home / "tok.json", "--add", "7", "-o", "x.json", code=2).stderr.decode()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import json
+import lzma
 import os
 import random
 import sys
+import tarfile
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -19,7 +24,7 @@ from texts import BYTES, NOT_SPACES, SPACES, TEXTS
 
 import subword
 from subword import FormatError, SubwordOSError, SubwordValueError, SubwordWarning, _core, patterns
-from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk
+from subword.corpus import STDIN, cutting, find_files, read_documents, read_texts, size_on_disk, utf8
 from subword.spec import Normalize
 
 CUT_PATTERNS = [name for name in patterns.PATTERNS if name != "none"]
@@ -150,6 +155,8 @@ def zst(data: bytes) -> bytes:
     return zstandard.ZstdCompressor().compress(data)
 
 
+ENDINGS = {bytes: "", gzip.compress: ".gz", zst: ".zst", bz2.compress: ".bz2", lzma.compress: ".xz"}
+
 SKIPPABLE_FRAME = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
 
 FILES: dict[str, Callable[[], bytes]] = {
@@ -162,6 +169,10 @@ FILES: dict[str, Callable[[], bytes]] = {
     "a.zst": lambda: zst(TEXT),
     "frames.zst": lambda: zst(TEXT[:100]) + zst(b"") + zst(TEXT[100:]),
     "skippable.zst": lambda: SKIPPABLE_FRAME + zst(TEXT) + SKIPPABLE_FRAME,
+    "a.bz2": lambda: bz2.compress(TEXT),
+    "streams.bz2": lambda: bz2.compress(TEXT[:100]) + bz2.compress(b"") + bz2.compress(TEXT[100:]),
+    "a.txt.xz": lambda: lzma.compress(TEXT),
+    "padded.xz": lambda: lzma.compress(TEXT[:100]) + bytes(8) + lzma.compress(TEXT[100:]) + bytes(4),
 }
 
 
@@ -182,15 +193,14 @@ def test_bytes_pass_through(data: bytes, tmp_path: Path) -> None:
     assert b"".join(read_texts([path])) == data
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, zst], ids=["plain", "gz", "zst"])
+@pytest.mark.parametrize("compress", ENDINGS, ids=lambda compress: ENDINGS[compress])
 @pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".JSONL"])
 def test_json_lines(compress: Callable[[bytes], bytes], suffix: str, tmp_path: Path) -> None:
     lines = (
         b'\xef\xbb\xbf{"text": "a\\nb", "id": 1}\n\n  \r\n{"text": ""}\r\n'
         b'{"id": 2, "text": "\xc3\xa9\\u00e9\\ud83d\\ude00\\ud800"}'
     )
-    ending = {bytes: "", gzip.compress: ".gz", zst: ".zst"}[compress]
-    path = tmp_path / f"a{suffix}{ending}"
+    path = tmp_path / f"a{suffix}{ENDINGS[compress]}"
     path.write_bytes(compress(lines))
     assert list(read_texts([path])) == [b"a\nb", b"", "éé😀\ufffd".encode()]
     assert [document.line for document in read_documents([path])] == [1, 4, 5]
@@ -203,7 +213,8 @@ def test_json_lines_field(tmp_path: Path) -> None:
 
 
 def test_empty_files(tmp_path: Path) -> None:
-    for name, data in {"a.txt": b"", "a.jsonl": b"", "a.gz": gzip.compress(b""), "a.zst": zst(b"")}.items():
+    files = {f"a{ending}": compress(b"") for compress, ending in ENDINGS.items()}
+    for name, data in (files | {"a.txt": b"", "a.jsonl": b"", "a.csv": b"", "a.tsv": b""}).items():
         (tmp_path / name).write_bytes(data)
         assert list(read_texts([tmp_path / name])) == []
 
@@ -218,7 +229,6 @@ def test_empty_files(tmp_path: Path) -> None:
     ('{"text": "a"', "not JSON"),
     ('{"text": "a"} x', "not JSON: Extra data at column 15"),
     ("plain text", "not JSON"),
-    ('{"text": "\udcff"}', "not UTF-8 at byte 11 of the line"),
     ("[" * 100_000, "not JSON|JSON that cannot be read"),
     ('{"text": ' + "1" * 5000 + "}", "JSON that cannot be read|a JSON number"),
 ])  # fmt: skip
@@ -233,7 +243,9 @@ def test_bad_json_lines_are_told_with_their_place(line: str, message: str, tmp_p
     ("cut.gz", gzip.compress(TEXT)[:-3]), ("cut.zst", zst(TEXT)[:-3]), ("half.zst", zst(os.urandom(9000))[:5000]),
     ("frame.zst", zst(TEXT) + zst(TEXT)[:9]), ("nothing.gz", b""), ("nothing.zst", b""), ("plain.gz", b"plain text"),
     ("plain.zst", b"plain text"), ("tail.gz", gzip.compress(TEXT) + b"tail"), ("tail.zst", zst(TEXT) + b"tail"),
-    ("sum.gz", gzip.compress(TEXT)[:-8] + bytes(8)),
+    ("sum.gz", gzip.compress(TEXT)[:-8] + bytes(8)), ("cut.bz2", bz2.compress(TEXT)[:-3]), ("plain.bz2", b"plain text"),
+    ("tail.bz2", bz2.compress(TEXT) + b"tail"), ("nothing.bz2", b""), ("cut.xz", lzma.compress(TEXT)[:-3]),
+    ("plain.xz", b"plain text"), ("tail.xz", lzma.compress(TEXT) + b"tail"), ("nothing.xz", b""),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_damaged_files(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -244,12 +256,23 @@ def test_damaged_files(name: str, data: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("data", "message"), [
     ("hällo".encode("utf-16"), "UTF-16"), (gzip.compress(TEXT), "gz"), (zst(TEXT), "zst"), (b"PAR1....", "Parquet"),
-    (b"PK\x03\x04....", "zip"),
+    (b"PK\x03\x04....", "zip"), (bz2.compress(TEXT), "bz2"), (lzma.compress(TEXT), "xz"),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_files_that_are_not_text(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(data)
     with pytest.raises(FormatError, match=rf"a\.txt: not text but .*{message}"):
+        list(read_texts([path]))
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_an_archive_is_no_text(ending: str, tmp_path: Path) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.txt"), io.BytesIO())
+    path = tmp_path / f"a.tar{ending}"
+    path.write_bytes({name: compress for compress, name in ENDINGS.items()}[ending](file.getvalue()))
+    with pytest.raises(FormatError, match=r"a\.tar.*: not text but a tar archive: extract its files"):
         list(read_texts([path]))
 
 
@@ -260,16 +283,21 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "gone.txt")
 
 
-def test_little_is_held_of_what_a_small_file_swells_to(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.zst"
-    path.write_bytes(zstandard.ZstdCompressor(19).compress(bytes(100_000_000)))
+@pytest.mark.parametrize(("ending", "size", "most"), [
+    (".zst", 100_000_000, 64 << 20), (".gz", 4_000_000, 1 << 20), (".bz2", 4_000_000, 1 << 20),
+    (".xz", 4_000_000, 1 << 20),
+])  # fmt: skip
+def test_little_is_held_of_what_a_small_file_swells_to(ending: str, size: int, most: int, tmp_path: Path) -> None:
+    path = tmp_path / f"bomb{ending}"
+    compress = {name: compress for compress, name in ENDINGS.items()}[ending]
+    path.write_bytes(compress(bytes(size)))
     from subword.corpus.files import read_blocks
 
     sizes = Counter[int]()
     for block in read_blocks(path):
         sizes[len(block)] += 1
-    assert sum(size * count for size, count in sizes.items()) == 100_000_000
-    assert max(sizes) < 64 << 20
+    assert sum(length * count for length, count in sizes.items()) == size
+    assert max(sizes) < most
 
 
 # ======================== which files ========================
@@ -356,14 +384,17 @@ def texts_of(*files: Path, field: str = "text") -> list[bytes]:
     return list(read_texts(list(files), field))
 
 
-@pytest.mark.parametrize(("name", "separator"), [("t.csv", ","), ("t.tsv", "\t"), ("t.csv.gz", ","), ("T.CSV", ",")])
+@pytest.mark.parametrize(
+    ("name", "separator"), [("t.csv", ","), ("t.tsv", "\t"), ("t.csv.gz", ","), ("T.CSV", ","), ("t.tsv.xz", "\t")]
+)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_csv(name: str, separator: str, newline: str, tmp_path: Path) -> None:
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter=separator, lineterminator=newline)
     writer.writerows([("id", "text"), *enumerate(ROWS)])
     data = b"\xef\xbb\xbf" + file.getvalue().encode() + b'9\xff%b"\xff\xe4"\n\n' % separator.encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    compress = {ending: compress for compress, ending in ENDINGS.items() if ending}.get(Path(name).suffix, bytes)
+    (tmp_path / name).write_bytes(compress(data))
     assert texts_of(tmp_path / name) == [*(text.encode() for text in ROWS), b"\xff\xe4"]
     assert texts_of(tmp_path / name, field="id")[:2] == [b"0", b"1"]
     lines = [document.line for document in read_documents([tmp_path / name])]
@@ -439,3 +470,137 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
         SubwordValueError, match=r't\.parquet: to read this file takes pyarrow: pip install "subword\[par'
     ):
         texts_of(tmp_path / "t.parquet")
+
+
+# ======================== bytes that are not UTF-8 ========================
+
+BAD = b"fine\n\xc3\xa9 \xe4\xb8 \xff.\nlast \xe4"
+REPLACED = "fine\né \ufffd \ufffd.\nlast \ufffd".encode()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_ill_formed_bytes_are_kept_replaced_or_told(size: int) -> None:
+    def handled(data: bytes, errors: str) -> bytes:
+        return b"".join(utf8.handled(feeding(data, size), "a.txt", errors))
+
+    assert handled(BAD, "keep") == BAD
+    assert handled(BAD, "replace") == REPLACED == BAD.decode("utf-8", "replace").encode()
+    with pytest.raises(
+        FormatError, match=r'a\.txt, line 2: not UTF-8 at byte 4 of the line: 0xe4; errors="keep" takes'
+    ):
+        handled(BAD, "strict")
+    with pytest.raises(FormatError, match=r"a\.txt, line 3: not UTF-8 at byte 6 of the line: 0xe4"):
+        handled(REPLACED[:-3] + b"\xe4", "strict")
+    for text in (*(text.encode() for text in TEXTS.values()), *BYTES.values()):
+        assert handled(text, "replace") == text.decode("utf-8", "replace").encode()
+        assert handled(text, "keep") == text
+        if utf8.is_well_formed(text):
+            assert handled(text, "strict") == text
+        else:
+            with pytest.raises(FormatError):
+                handled(text, "strict")
+
+
+def test_the_policy_holds_for_every_kind_of_file(tmp_path: Path) -> None:
+    bad, replaced = b"a \xff\xe4 b", "a \ufffd\ufffd b".encode()
+    (tmp_path / "a.txt").write_bytes(bad)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(bad))
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "' + bad + b'"}\n')
+    (tmp_path / "a.csv").write_bytes(b'text\n"' + bad + b'"\n')
+    expected = {
+        "a.txt": r"a\.txt, line 1: not UTF-8 at byte 3 of the line: 0xff",
+        "a.txt.gz": r"a\.txt\.gz, line 1: not UTF-8 at byte 3 of the line",
+        "a.jsonl": r"a\.jsonl, line 1: not UTF-8 at byte 13 of the line",
+        "a.csv": r"a\.csv, line 2: not UTF-8 at byte 4 of the line",
+    }
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        pass
+    else:
+        pq.write_table(pa.table({"text": pa.array([b"fine", bad], pa.binary())}), tmp_path / "a.parquet")
+        expected["a.parquet"] = r"a\.parquet, row 2: not UTF-8 at byte 3: 0xff"
+    for name, said in expected.items():
+        path = tmp_path / name
+        assert list(read_texts([path]))[-1] == bad, name
+        assert list(read_texts([path], errors="replace"))[-1] == replaced, name
+        with pytest.raises(FormatError, match=said):
+            list(read_texts([path], errors="strict"))
+        assert dict(subword.count_pieces(files=[path], errors="replace"))[b" b"] == 1
+        with pytest.raises(FormatError, match=said):
+            subword.train(files=[path], vocab_size=256, errors="strict")
+
+
+def test_the_policy_holds_for_texts_in_memory() -> None:
+    texts = [b"fine", "é", b"a \xff b"]
+    kept, replaced = (dict(subword.count_pieces(texts, errors=errors)) for errors in ("keep", "replace"))  # type: ignore[arg-type]
+    assert b" \xff" in kept and " \ufffd".encode() in replaced and len(kept) == len(replaced)
+    ways: list[Iterable[Any]] = [texts, [{"text": text} for text in texts], map(bytearray, [b"", b"", b"a \xff"])]
+    for way in ways:
+        with pytest.raises(FormatError, match="text 2: not UTF-8 at byte 3: 0xff"):
+            subword.count_pieces(way, errors="strict")
+    with pytest.raises(SubwordValueError, match="text 1: a surrogate, which UTF-8 does not have, at character 2"):
+        subword.count_pieces(["a", "bc\ud800"], errors="strict")
+    assert dict(subword.count_pieces(["é😀"], errors="strict")) == dict(subword.count_pieces(["é😀"]))
+    with pytest.raises(SubwordValueError, match="unknown errors 'ignore'; choose one of 'keep', 'strict', 'replace'"):
+        subword.count_pieces(["a"], errors="ignore")  # type: ignore[arg-type]
+
+
+def test_json_lines_keep_bytes_and_tell_them_from_surrogates(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "\xe4 \\ud800 \\ud83d\\ude00"}\n{"text": "\\udc80"}')
+    assert list(read_texts([path])) == ["\udce4 \ufffd 😀".encode("utf-8", "surrogateescape"), "\ufffd".encode()]
+
+
+# ======================== the same from everywhere ========================
+
+
+def test_files_rows_and_iterators_of_one_corpus_count_the_same(tmp_path: Path) -> None:
+    """Long lines, quotes, newlines of every kind: nothing is dropped or changed on any way in."""
+    texts = [*ROWS, "long " * 200_000, "y" * 1_500_000, "\r\n crlf\r\n\r\n", "'", '"', "a\x00b"]
+    expected = dict(subword.count_pieces(texts))
+    lines = "".join(json.dumps({"n": 1, "text": text}) + "\r\n" for text in texts).encode()
+    table = io.StringIO(newline="")
+    csv.writer(table).writerows([("text", "n"), *((text, 1) for text in texts[:-1])])
+    files = {"t.jsonl": lines, "t.ndjson.bz2": bz2.compress(lines), "t.jsonl.zst": zst(b"\xef\xbb\xbf" + lines)}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        assert dict(subword.count_pieces(files=[tmp_path / name])) == expected, name
+        assert dict(subword.count_pieces(files=[tmp_path / name], memory="50MB")) == expected, name
+    (tmp_path / "t.csv").write_bytes(table.getvalue().encode())
+    assert dict(subword.count_pieces(files=[tmp_path / "t.csv"])) == dict(subword.count_pieces(texts[:-1]))
+    ways: list[Iterable[Any]] = [
+        iter(texts), (text.encode() for text in texts), ({"id": 3, "text": text} for text in texts),
+        [bytearray(text.encode()) for text in texts], [memoryview(text.encode()) for text in texts],
+        ({"text": text.encode()} for text in texts),
+    ]  # fmt: skip
+    for way in ways:
+        assert dict(subword.count_pieces(way)) == expected
+
+
+def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_dict({"text": ["one two", "two three"], "n": [1, 2]})
+    expected = dict(subword.count_pieces(["one two", "two three"]))
+    for way in (rows, rows["text"], rows.to_iterable_dataset(), rows.to_iterable_dataset().shuffle(seed=1)):
+        assert dict(subword.count_pieces(way)) == expected
+    with pytest.raises(SubwordValueError, match=r"not a DatasetDict; did you mean one of 'train', 'test'\?"):
+        subword.count_pieces(datasets.DatasetDict(train=rows, test=rows))
+    with pytest.raises(SubwordValueError, match="text 0: a row without the field 'body'; it has 'text', 'n'"):
+        subword.count_pieces(rows, field="body")
+
+
+@pytest.mark.parametrize(("stdin", "data"), [
+    ("text", b"one two"), ("jsonl", b'{"text": "one two"}'), ("csv", b'n,text\n1,"one two"\n'),
+    ("tsv", b"text\none two"),
+])  # fmt: skip
+def test_what_standard_input_is(stdin: str, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert list(read_texts([STDIN], stdin=stdin)) == [b"one two"]
+
+
+def test_compressed_standard_input_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT))))
+    with pytest.raises(FormatError, match="standard input: not text but gzip: pipe its text in, as zcat"):
+        list(read_texts([STDIN]))

@@ -21,7 +21,16 @@ import pytest
 from texts import BYTES, TEXTS
 
 import subword
-from subword import CountTable, FormatError, SubwordError, SubwordValueError, SubwordWarning, _core, counts, patterns
+from subword import (
+    CountTable,
+    FormatError,
+    SubwordError,
+    SubwordValueError,
+    SubwordWarning,
+    _core,
+    counts_file,
+    patterns,
+)
 from subword.bpe import reference
 from subword.counts import Splitting
 
@@ -105,12 +114,39 @@ def test_a_tiny_budget_gives_the_same_table(tmp_path: Path) -> None:
 
 def test_a_long_text_keeps_to_the_budget(tmp_path: Path) -> None:
     text = " ".join(random_words(2, 2_000_000)).replace("a", "é\n").replace("bc", "\ud83d\ude00")
-    for options in ({}, {"special_tokens": ["\nab"]}, {"pattern": "none"}):
-        expected = bytes_of(subword.count_pieces([text], **options), tmp_path / "t.parquet")
-        for one in (text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()):
-            table = subword.count_pieces([one], memory="1MB", **options)  # type: ignore[arg-type]
-            assert (len(table.runs) > 10) == (not options)  # the others must not be cut
-            assert bytes_of(table, tmp_path / "t.parquet") == expected
+    expected = bytes_of(subword.count_pieces([text]), tmp_path / "t.parquet")
+    for one in (text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()):
+        table = subword.count_pieces([one], memory="1MB")
+        assert len(table.runs) > 10
+        assert bytes_of(table, tmp_path / "t.parquet") == expected
+
+
+@pytest.mark.parametrize("options", [
+    {"special_tokens": ["\nab"]}, {"pattern": "none"}, {"normalization": "NFC"}, {"pattern": subword.SplitRegex("a|.")},
+])  # fmt: skip
+def test_a_text_that_must_not_be_cut_and_has_no_room_is_an_error(options: dict[str, Any], tmp_path: Path) -> None:
+    text = "\n".join(random_words(2, 2_000_000)).encode()
+    (tmp_path / "t.txt").write_bytes(text)
+    said = r"more than 125,000 bytes in which no place is known where a text may be cut"
+    with pytest.raises(SubwordValueError, match=f"^text 1: {said}"):
+        subword.count_pieces([b"short", text], memory="1MB", **options)
+    with pytest.raises(SubwordValueError, match=rf"t\.txt: {said}"):
+        subword.count_pieces(files=[tmp_path / "t.txt"], memory="1MB", **options)
+    table = subword.count_pieces([text], memory="20MB", **options)
+    assert bytes_of(table, tmp_path / "t.parquet") == bytes_of(
+        subword.count_pieces([text], **options), tmp_path / "u.parquet"
+    )
+
+
+def test_a_text_without_line_breaks_that_has_no_room_is_an_error(tmp_path: Path) -> None:
+    text = " ".join(random_words(2, 2_000_000)).encode()
+    (tmp_path / "t.txt").write_bytes(text)
+    (tmp_path / "t.csv").write_bytes(b"text\n" + text)
+    for how in ({"texts": [text]}, {"files": [tmp_path / "t.txt"]}, {"files": [tmp_path / "t.csv"]}):
+        with pytest.raises(SubwordValueError, match="too much for this memory="):
+            subword.count_pieces(**how, memory="1MB")  # type: ignore[arg-type]
+    with pytest.raises(SubwordValueError, match="too much for this memory="):
+        subword.train(files=[tmp_path / "t.txt"], memory="1MB", vocab_size=300)
 
 
 def test_a_file_is_counted_as_its_text(tmp_path: Path) -> None:
@@ -122,13 +158,22 @@ def test_a_file_is_counted_as_its_text(tmp_path: Path) -> None:
     assert list(from_file.sources) == [""]
 
 
-def test_the_hash_is_that_of_the_text(tmp_path: Path) -> None:
+def test_the_hash_is_that_of_the_texts(tmp_path: Path) -> None:
     import hashlib
 
-    table = subword.count_pieces(["one ", b"two", bytearray(b" three"), "\ud800"], source="s")
-    (part,) = table.sources["s"]
-    text = "one two three\ufffd".encode()
-    assert (part.bytes, part.sha256) == (len(text), hashlib.sha256(text).hexdigest())
+    def hash_of(*texts: bytes) -> str:
+        return f"{sum(int(hashlib.sha256(text).hexdigest(), 16) for text in texts) % 2**256:064x}"
+
+    texts = [b"one ", b"two", b" three", "\ufffd".encode(), b""]
+    for items in (["one ", b"two", bytearray(b" three"), "\ud800", ""], [memoryview(text) for text in texts[::-1]]):
+        (part,) = subword.count_pieces(items, source="s").sources["s"]
+        assert (part.bytes, part.sha256) == (len(b"".join(texts)), hash_of(*texts))
+    (tmp_path / "t.txt").write_bytes(b"line\n" * 400_000)
+    (part,) = subword.count_pieces(files=[tmp_path / "t.txt"], memory="2MB").sources[""]
+    assert part.sha256 == hashlib.sha256(b"line\n" * 400_000).hexdigest() == hash_of(b"line\n" * 400_000)
+    for bad in ([5], [None], ["a", object()]):
+        with pytest.raises(SubwordValueError, match="must be str or bytes"):
+            subword.count_pieces(bad)  # type: ignore[arg-type]
 
 
 def test_rows_of_a_data_set_are_texts_in_a_field() -> None:
@@ -246,62 +291,94 @@ def made(
     return CountTable.load(folder / "made.parquet")
 
 
-def pieces_of(texts: list[str], pattern: str) -> list[tuple[int, bytes]]:
-    return list(enumerate(piece.encode() for text in texts for piece in patterns.split(pattern, text) if piece))
+def pieces_of(sources: dict[str, list[str]], pattern: str) -> dict[str, list[Any]]:
+    """Each piece of the texts of some sources, with its place among all of them, in columns."""
+    texts = [(source, text) for source, its in sources.items() for text in its]
+    found = [(piece.encode(), source) for source, text in texts for piece in patterns.split(pattern, text) if piece]
+    return {
+        "position": list(range(len(found))),
+        "piece": [piece for piece, _ in found],
+        "source": [source for _, source in found],
+    }
 
 
-def test_duckdb_makes_a_table(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+def halves() -> dict[str, list[str]]:
     texts = list(TEXTS.values())
-    rows = pieces_of(texts, "gpt2")
-    ours = subword.count_pieces(texts, pattern="gpt2")
-    all_pieces = pa.table(
-        {"position": [at for at, _ in rows], "piece": pa.array([piece for _, piece in rows], pa.binary())}
-    )
+    return {"two": texts[::2], "one": texts[1::2]}
+
+
+def same_in_all_ways(theirs: CountTable, ours: CountTable, folder: Path) -> None:
+    """Two tables have the same rows, and train the same."""
+    assert rows_of(theirs, folder / "theirs.parquet") == rows_of(ours, folder / "ours.parquet")
+    assert {name: parts[0].pieces for name, parts in theirs.sources.items()} == {
+        name: parts[0].pieces for name, parts in ours.sources.items()
+    }
+    weights = dict(zip(ours.sources, ("3/10", 2), strict=False))
+    for tie_rule in reference.TIE_RULES:
+        options: dict[str, Any] = {"vocab_size": 400, "tie_rule": tie_rule, "weights": weights}
+        assert subword.train(counts=theirs, **options) == subword.train(counts=ours, **options)
+
+
+@pytest.mark.parametrize("with_sources", [False, True])
+def test_duckdb_makes_a_table(with_sources: bool, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    sources = halves() if with_sources else {"": list(TEXTS.values())}
+    columns = pieces_of(sources, "gpt2")
+    tables = [subword.count_pieces(texts, pattern="gpt2", source=name) for name, texts in sources.items()]
+    ours = sum(tables[1:], tables[0])
     database = duckdb.connect()
-    database.register("pieces", all_pieces)
+    database.register("pieces", pa.table(columns | {"piece": pa.array(columns["piece"], pa.binary())}))
     ((key, value),) = ours.metadata.items()
     quoted = value.replace("'", "''")
+    by = "piece, source" if with_sources else "piece"
     database.execute(f"""
-        COPY (SELECT piece, count(*) AS count, min(position) AS first FROM pieces GROUP BY piece)
+        COPY (SELECT {by}, count(*) AS count, min(position) AS first FROM pieces GROUP BY {by})
         TO '{tmp_path}/duck.parquet' (FORMAT parquet, KV_METADATA {{'{key}': '{quoted}'}})
     """)
-    theirs = CountTable.load(tmp_path / "duck.parquet")
-    assert rows_of(theirs, tmp_path / "a.parquet") == rows_of(ours, tmp_path / "b.parquet")
-    for tie_rule in reference.TIE_RULES:
-        options: dict[str, Any] = {"vocab_size": 400, "tie_rule": tie_rule}
-        assert subword.train(counts=theirs, **options) == subword.train(texts, pattern="gpt2", **options)
+    same_in_all_ways(CountTable.load(tmp_path / "duck.parquet"), ours, tmp_path)
     # And it reads ours.
-    total = database.execute(f"SELECT sum(count), count(*), max(first) FROM '{tmp_path}/b.parquet'").fetchone()
-    assert total == (len(rows), len(ours), max(row[3] for row in rows_of(ours, tmp_path / "b.parquet")))
+    found = database.execute(f"SELECT sum(count), count(*), max(first) FROM '{tmp_path}/ours.parquet'").fetchone()
+    rows = rows_of(ours, tmp_path / "b.parquet")
+    assert found == (len(columns["piece"]), len(rows), max(row[3] for row in rows))
 
 
-def test_polars_makes_a_table(tmp_path: Path) -> None:
+def test_duckdb_adds_tables_up(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    tables = [subword.count_pieces(texts, source="web") for texts in halves().values()]
+    for number, table in enumerate(tables):
+        table.save(tmp_path / f"{number}.parquet")
+    duckdb.connect().execute(f"""
+        COPY (
+            SELECT piece, sum(count)::BIGINT AS count, min(first) AS first, source FROM (
+                SELECT * FROM '{tmp_path}/0.parquet'
+                UNION ALL SELECT piece, count, first + {tables[0].total}, source FROM '{tmp_path}/1.parquet'
+            ) GROUP BY piece, source ORDER BY count DESC
+        ) TO '{tmp_path}/both.parquet' (FORMAT parquet)
+    """)
+    theirs, ours = CountTable.load(tmp_path / "both.parquet", pattern="o200k"), tables[0] + tables[1]
+    assert rows_of(theirs, tmp_path / "a.parquet") == rows_of(ours, tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("with_sources", [False, True])
+def test_polars_makes_a_table(with_sources: bool, tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
-    texts = list(TEXTS.values())
-    rows = pieces_of(texts, "o200k")
-    half = len(rows) // 2
-    frame = polars.DataFrame({
-        "position": [at for at, _ in rows],
-        "piece": [piece for _, piece in rows],
-        "source": ["one" if at < half else "two" for at, _ in rows],
-    })  # fmt: skip
-    done = polars.SQLContext(pieces=frame).execute(
-        "SELECT piece, source, COUNT(*) AS count, MIN(position) AS first FROM pieces GROUP BY piece, source", eager=True
+    sources = halves() if with_sources else {"": list(TEXTS.values())}
+    columns = pieces_of(sources, "o200k")
+    tables = [subword.count_pieces(texts, source=name) for name, texts in sources.items()]
+    by = "piece, source" if with_sources else "piece"
+    done = polars.SQLContext(pieces=polars.DataFrame(columns)).execute(
+        f"SELECT {by}, COUNT(*) AS count, MIN(position) AS first FROM pieces GROUP BY {by}", eager=True
     )
     done.write_parquet(tmp_path / "polars.parquet")
     with pytest.raises(FormatError, match="does not say how its text became pieces; tell"):
         CountTable.load(tmp_path / "polars.parquet")
     theirs = CountTable.load(tmp_path / "polars.parquet", pattern="o200k")
-    assert {name: parts[0].pieces for name, parts in theirs.sources.items()} == {"one": half, "two": len(rows) - half}
-    assert dict(theirs) == dict(subword.count_pieces(texts))
-    assert subword.train(counts=theirs, vocab_size=400) == subword.train(texts, vocab_size=400)
-    theirs.save(tmp_path / "ours.parquet")
-    assert polars.read_parquet(tmp_path / "ours.parquet").sum()["count"].item() == len(rows)
+    same_in_all_ways(theirs, sum(tables[1:], tables[0]), tmp_path)
+    assert polars.read_parquet(tmp_path / "ours.parquet").sum()["count"].item() == len(columns["piece"])
 
 
 def test_rows_in_any_order_and_more_than_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts._AnyFile, "BATCH", 7)
+    monkeypatch.setattr(counts_file._AnyFile, "BATCH", 7)
     rng = random.Random(4)
     for _ in range(20):
         rows = [(bytes(rng.choices(b"ab\x00\xff", k=rng.randint(1, 9))), rng.randint(1, 9)) for _ in range(40)]
@@ -432,7 +509,7 @@ def test_saving_over_itself_and_into_nowhere(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640 and [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
     with pytest.raises(subword.SubwordOSError, match="cannot write counts"):
         table.save(tmp_path / "absent" / "t.parquet")
-    with pytest.raises(subword.SubwordOSError, match="not a regular file"):
+    with pytest.raises(subword.SubwordOSError, match="this is a folder"):
         table.save(tmp_path)
 
 
@@ -541,8 +618,8 @@ def test_merges_that_are_certain_are_those_of_all_pieces(tie_rule: str) -> None:
             continue
         all_of_them, _, _ = table.pieces(in_order=True)
         kept, _, pruned = table.pieces(min_count=least, in_order=True)
-        expected, _, _ = all_of_them.learn_bpe(30, bytes(range(256)), tie_rule, None)
-        merges, _, certain = kept.learn_bpe(30, bytes(range(256)), tie_rule, None)
+        expected, *_ = all_of_them.learn_bpe(30, bytes(range(256)), tie_rule, None)
+        merges, _, certain, _ = kept.learn_bpe(30, bytes(range(256)), tie_rule, None)
         assert merges[:certain].tolist() == expected[:certain].tolist()
         assert pruned.count == sum(count for _, count in table if count < least)
         some += 0 < certain < len(merges)
@@ -588,6 +665,16 @@ def run(*args: str, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def leave_unfinished(target: Path) -> None:
+    """What a process leaves that is killed while it writes `target`."""
+    code = (
+        "import os, signal, sys\nfrom subword.writing import replacing\nwith replacing(sys.argv[1], 'it') as file:\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(target)], env=os.environ | {"PYTHONPATH": SRC}, timeout=60)
+    assert len(list(target.parent.glob(".subword-*"))) == 1
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     work, temp = tmp_path / "work", tmp_path / "temp"
@@ -610,29 +697,15 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         process.communicate(timeout=60)
         killed += process.returncode == -signal.SIGKILL
         assert list(temp.iterdir()) == []
-        assert {path.name for path in work.iterdir()} <= {"text.txt", "out.parquet", ".out.parquet.subword-tmp"}
+        left = {path.name for path in work.iterdir()} - {"text.txt", "out.parquet"}
+        assert len(left) <= 1 and all(name.startswith(".subword-") for name in left)
         assert not (work / "out.parquet").exists() or (work / "out.parquet").read_bytes() == expected
     assert killed
-    (work / ".out.parquet.subword-tmp").write_bytes(b"what a killed run left")
+    leave_unfinished(work / "out.parquet")
     _, errors = (process := run(*args, folder=work)).communicate(timeout=300)
     assert process.returncode == 0, errors
     assert (work / "out.parquet").read_bytes() == expected
     assert {path.name for path in work.iterdir()} == {"text.txt", "out.parquet"}
-
-
-def test_two_that_write_one_file(tmp_path: Path) -> None:
-    from subword.corpus.storing import replacing
-
-    path = str(tmp_path / "t.parquet")
-    with replacing(path) as file:
-        file.write(b"first")
-        with pytest.raises(SubwordValueError, match="another process is writing this file"), replacing(path):
-            pass
-    assert Path(path).read_bytes() == b"first"
-    with suppress(RuntimeError), replacing(path) as file:
-        file.write(b"half")
-        raise RuntimeError
-    assert Path(path).read_bytes() == b"first" and len(list(tmp_path.iterdir())) == 1
 
 
 # ======================== the parts that files never show ========================

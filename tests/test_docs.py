@@ -51,10 +51,10 @@ def test_cli_page_is_what_the_commands_say() -> None:
 def test_commands_exist(path: Path) -> None:
     """Every `subword COMMAND --option` in a shell block names a command and options that are there."""
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    known = dict(re.findall(r"^## subword (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    known = dict(re.findall(r"^## subword ([\w-]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     for code in blocks(path, "sh"):
         for line in code.splitlines():
-            for command, rest in re.findall(r"^subword (\w+)([^|#]*)", line):
+            for command, rest in re.findall(r"^subword ([\w-]+)([^|#]*)", line):
                 assert command in known, f"{name_of(path)}: {line}"
                 for option in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", rest):
                     assert option in known[command], f"{name_of(path)}: {line}: {option}"

@@ -7,7 +7,9 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +19,13 @@ from texts import TEXTS
 import subword
 from subword import SubwordValueError, SubwordWarning, _core, patterns
 from subword.bpe import reference
-from subword.training import BYTE_ORDERS
+from subword.training import BYTE_ORDERS, TIE_RULES
 
 IDENTITY = bytes(range(256))
 
 
 def learn(pieces: dict[bytes, int], n: int, tie_rule: str, order: bytes = IDENTITY) -> list[tuple[int, int]]:
-    merges, _, _ = _core.Pieces(list(pieces.items())).learn_bpe(n, order, tie_rule, None)
+    merges, *_ = _core.Pieces(list(pieces.items())).learn_bpe(n, order, tie_rule, None)
     return [tuple(pair) for pair in merges.tolist()]
 
 
@@ -39,6 +41,36 @@ def test_tiny_corpora_full_of_ties(tie_rule: str) -> None:
         order = bytes(rng.sample(range(256), 256)) if round % 2 else IDENTITY
         merges = reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule)
         assert learn(pieces, 30, tie_rule, order) == list(merges), pieces
+
+
+@pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
+def test_learning_goes_on_from_merges_already_made(tie_rule: str) -> None:
+    rng = random.Random(tie_rule)
+    for round in range(500):
+        letters = "abcde"[: rng.randint(1, 5)]
+        pieces = {"".join(rng.choices(letters, k=rng.randint(1, 60))).encode(): rng.randint(1, 3) for _ in range(8)}
+        order = bytes(rng.sample(range(256), 256)) if round % 2 else IDENTITY
+        found = _core.Pieces(list(pieces.items()))
+        whole = found.learn_bpe(30, order, tie_rule, None)
+        expected = reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule)
+        for done in {0, 1, rng.randint(0, 30), 30}:
+            part = found.learn_bpe(done, order, tie_rule, None)
+            merges, counts, certain, _ = found.learn_bpe(30, order, tie_rule, None, start=part[:3])
+            assert (merges.tolist(), counts.tolist(), certain) == (whole[0].tolist(), whole[1].tolist(), whole[2])
+            start = dict(list(expected.items())[:done])
+            assert reference.train(pieces, 30, alphabet=order, tie_rule=tie_rule, start=start) == expected
+            letters_only = found.learn_bpe_of_characters(done, "·", tie_rule, None)
+            again, counts, *_ = found.learn_bpe_of_characters(30, "·", tie_rule, None, start=letters_only[:3])
+            once = found.learn_bpe_of_characters(30, "·", tie_rule, None)
+            assert (again.tolist(), counts.tolist()) == (once[0].tolist(), once[1].tolist())
+
+
+def test_merges_that_no_learning_gives_are_not_gone_on_from() -> None:
+    pieces = _core.Pieces([(b"abab", 1)])
+    for wrong, why in (([[97, 256]], "no such entry before it"), ([[97, 98], [97, 98]], "a second time")):
+        start = np.array(wrong, dtype=np.uint32), np.ones(len(wrong), dtype=np.uint64), 0
+        with pytest.raises(SubwordValueError, match=why):
+            pieces.learn_bpe(9, IDENTITY, "smallest-ids", None, start=start)
 
 
 @pytest.mark.parametrize("tie_rule", list(reference.TIE_RULES))
@@ -82,7 +114,7 @@ def test_first_seen_where_one_character_becomes_several_pieces(form: str) -> Non
         table = subword.count_pieces(texts, pattern="gpt2", normalization=form, threads=1 + round % 3)  # type: ignore[arg-type]
         assert dict(table) == Counter(pieces)
         found, _, _ = table.pieces(in_order=True)
-        merges, _, _ = found.learn_bpe(12, IDENTITY, "first-seen", None)
+        merges, *_ = found.learn_bpe(12, IDENTITY, "first-seen", None)
         assert [tuple(pair) for pair in merges.tolist()] == expected, texts
 
 
@@ -238,7 +270,7 @@ def test_progress_is_told_and_can_stop() -> None:
 
 def test_merge_counts_never_rise() -> None:
     pieces, _, _ = subword.count_pieces(list(TEXTS.values())).pieces()
-    _, counts, _ = pieces.learn_bpe(400, IDENTITY, "smallest-ids", None)
+    _, counts, *_ = pieces.learn_bpe(400, IDENTITY, "smallest-ids", None)
     assert np.all(counts[1:] <= counts[:-1])
 
 
@@ -249,3 +281,77 @@ def test_llama3_special_tokens_stand_where_llama3_has_them() -> None:
     assert (ids["<|begin_of_text|>"], ids["<|end_of_text|>"], ids["<|eot_id|>"]) == (0, 1, 9)
     assert ids["<|reserved_special_token_250|>"] == 255
     assert tok.encode("a", add_special_tokens=True)[0] == tok.bos_id == first
+
+
+# ======================== the curve ========================
+
+
+def tokens_by_reference(text: bytes, tok: subword.Tokenizer, merges: int) -> int:
+    """Brute force: how many tokens the text is for a tokenizer that has only so many of the merges."""
+    model = tok.spec.model
+    few = subword.BPE(subword.Vocab.of([*model.vocab.items()][: 256 + merges]), model.merges[:merges])
+    cut = tok.spec.replace(model=few, extra=(), notes={}, roles={})
+    return len(subword.Tokenizer(cut, engine="reference").encode(text))
+
+
+def test_the_curve_is_what_encoding_with_so_many_merges_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subword.sizes.CURVE_STEP", 1)
+    rng = random.Random(7)
+    corpora = [
+        ["aaaaaaaa aaa aaaaa"],  # pairs that overlap are counted more often than they are merged
+        ["abababab", "ababa"],
+        *([" ".join("".join(rng.choices("ab", k=rng.randint(1, 9))) for _ in range(12))] for _ in range(40)),
+        ["the cat sat on the mat, 中文中文中文"],
+    ]
+    overlaps = 0
+    for texts in corpora:
+        for tie_rule in TIE_RULES:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SubwordWarning)
+                tok = subword.train(texts, vocab_size=256 + 9, tie_rule=tie_rule, pattern="gpt2")
+            assert tok.training is not None
+            curve = tok.training["curve"]
+            assert [row["merges"] for row in curve] == list(range(len(curve)))
+            data = "".join(texts).encode()
+            if len(texts) == 1:
+                assert [row["tokens"] for row in curve] == [
+                    tokens_by_reference(data, tok, merges) for merges in range(len(curve))
+                ]
+            assert tok.training["learned_from"]["bytes"] == len(data) == curve[0]["tokens"]
+            assert curve[-1]["tokens"] == sum(map(tok.count, texts))
+            assert all(row["bytes_per_token"] == round(len(data) / row["tokens"], 4) for row in curve)
+            overlaps += sum(before["tokens"] - row["tokens"] < row["count"] for before, row in pairwise(curve))
+    assert overlaps > 20
+
+
+def test_the_curve_has_a_row_each_thousand_merges_and_one_at_the_end() -> None:
+    rng = random.Random(3)
+    text = " ".join("".join(rng.choices("abcdefghij", k=7)) for _ in range(3000))
+    tok = subword.train([text], vocab_size=2_500, special_tokens=["<s>"])
+    assert tok.training is not None
+    curve = tok.training["curve"]
+    assert [row["merges"] for row in curve] == [0, 1000, 2000, 2243]
+    assert [row["vocab_size"] for row in curve] == [257, 1257, 2257, 2500]
+    assert curve[-1]["tokens"] == tok.count(text)
+    assert tok.training["least_count"] == curve[-1]["count"]
+
+
+def test_the_curve_is_by_weight_and_of_what_was_learned_from() -> None:
+    table = subword.count_pieces(["abab abab xy"], source="a") + subword.count_pieces(["cdcdcd q"], source="b")
+    tok = subword.train(counts=table, vocab_size=257, weights={"a": "1/2", "b": 3}, min_count=2)
+    assert tok.training is not None
+    # Left of "a": "abab" and " abab" count 1/2 each, " xy" too: all below 2. Left of "b": 3 times "cdcdcd" and " q".
+    assert tok.training["learned_from"] == {"pieces": 6, "bytes": 3 * 8}
+    assert [row["tokens"] for row in tok.training["curve"]] == [24, 15]
+    tok = subword.train(counts=table, vocab_size=258, weights={"a": "1/2", "b": 0})
+    assert tok.training is not None
+    assert tok.training["learned_from"] == {"pieces": 1.5, "bytes": 6}
+    assert [row["tokens"] for row in tok.training["curve"]] == [6, 3]
+
+
+def test_the_curve_of_characters() -> None:
+    tok = subword.train(["é éé ab"], vocab_size=7, unit="character", end_of_word="</w>", pattern="spaces")
+    assert tok.training is not None
+    assert tok.training["learned_from"] == {"pieces": 3, "bytes": 8}
+    assert tok.training["curve"][0]["tokens"] == 5
+    assert tok.training["curve"][-1]["tokens"] == tok.count("é éé ab")

@@ -364,15 +364,12 @@ def test_batches_are_cut_where_nothing_changes(bert: Tokenizer) -> None:
 # ======================== HF tokenizers ========================
 
 
-def pieces_of(text: str, *stages: Stage) -> list[str]:
-    """What the core cuts a text into, as it stands in the text."""
-    data, engine = text.encode(), Tokenizer(spec_of(["[UNK]"], *stages))._engine
-    return [data[a:b].decode() for a, b in engine.split(text, engine.ordinary_policy)]
+NEWER = {*map(chr, (0xA7CE, 0xA7D2, 0xA7D4, *range(0x16EA0, 0x16EB9)))}
+"""Capitals of Unicode 17, which HF lowers and the stage `Lowercase`, of Unicode 16, does not."""
 
-
-BLOCKS = [
-    [chr(code) for code in range(at, at + 4096) if not 0xD800 <= code < 0xE000] for at in range(0, 0x110000, 4096)
-]
+# All that Unicode has given out, and some of the private planes; in small blocks: HF's offsets take time by the square.
+CODES = [*range(0xD800), *range(0xE000, 0x32000), *range(0xE0000, 0xE0200), *range(0xF0000, 0x110000, 0x101)]
+BLOCKS = [[chr(code) for code in CODES[at : at + 64]] for at in range(0, len(CODES), 64)]
 
 
 @pytest.mark.parametrize("stage", [CleanText(), PadChinese(), StripAccents(), None])
@@ -384,17 +381,19 @@ def test_every_character_is_cut_as_in_hf(stage: Stage | None) -> None:
     flags |= {"strip_accents": stage == StripAccents(), "lowercase": False}
     normalizer = normalizers.BertNormalizer(**flags)
     change = CHARACTERS[type(stage)] if stage is not None else str
+    engine = Tokenizer(spec_of(["[UNK]"], *([stage] if stage is not None else []), SplitPunctuation()))._engine
     for block in BLOCKS:
         kept = [char for char in block if unicodedata.normalize("NFD", char) == char or stage != StripAccents()]
         text = "".join(f" {char} a{char}b" for char in kept)
-        mine = pieces_of(text, *([stage] if stage is not None else []), SplitPunctuation())
+        data = text.encode()
+        mine = [data[a:b].decode() for a, b in engine.split(text, engine.ordinary_policy)]
         theirs = [piece for piece, _ in cut.pre_tokenize_str(normalizer.normalize_str(text))]
-        assert ["".join(map(change, piece)).strip(" ") for piece in mine] == theirs
+        assert ["".join(map(change, piece)).strip(" ") for piece in mine] == theirs, ascii(text)
 
 
 def test_every_character_is_normalized_as_in_hf() -> None:
     theirs = pytest.importorskip("tokenizers.normalizers").BertNormalizer(lowercase=True)
-    for block in BLOCKS:
+    for block in ([char for char in block if char not in NEWER] for block in BLOCKS):
         text = "a".join(block)
         for name in (CleanText, PadChinese):
             text = "".join(map(CHARACTERS[name], text))
@@ -425,6 +424,7 @@ def test_ids_and_texts_are_those_of_hf(pair: tuple[Tokenizer, Any]) -> None:
     characters = ["".join(chr(rng.randrange(1, 0xD800)) for _ in range(40)) for _ in range(300)]
     high = ["".join(chr(rng.randrange(0xE000, 0x110000)) for _ in range(40)) for _ in range(100)]
     for text in (*hurting_for(pieces), *characters, *high):
+        text = "".join(char for char in text if char not in NEWER)
         ids = theirs.encode(text, add_special_tokens=False).ids
         assert ours.encode(text, allowed_special="all") == ids, ascii(text[:80])
         assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), ascii(text[:80])
@@ -566,4 +566,4 @@ def test_glued_entries(pair: tuple[Tokenizer, Any]) -> None:
     pieces = [piece.removeprefix(b"##").decode() for piece in ours.spec.model.vocab.pieces]
     for _ in range(300):
         word = glued(pieces, rng.randint(1, 12), rng)
-        assert ours.encode_ordinary(word) == theirs.encode(word, add_special_tokens=False).ids
+        assert ours.encode(word, allowed_special="all") == theirs.encode(word, add_special_tokens=False).ids

@@ -14,6 +14,7 @@ from .errors import (
     SubwordWarning,
     UnknownTokenError,
 )
+from .remap import Remap
 from .spec import (
     BPE,
     CleanText,
@@ -36,12 +37,13 @@ from .spec import (
     WordLevel,
     WordPiece,
 )
-from .tokenizer import Chunk, StreamDecoder, Tokenizer, load
+from .tokenizer import Changed, Chunk, StreamDecoder, Tokenizer, load
 from .training import PRESETS, train
 
 __all__ = [
     "BPE",
     "PRESETS",
+    "Changed",
     "Chunk",
     "CleanText",
     "CountTable",
@@ -58,6 +60,7 @@ __all__ = [
     "PadChinese",
     "PrefixSpace",
     "Ragged",
+    "Remap",
     "Spec",
     "SpecialTokenError",
     "Split",

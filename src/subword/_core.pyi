@@ -251,26 +251,63 @@ class Pieces:
     def lost(self) -> tuple[int, int]:
         """How many pieces were left out, and how often these were counted."""
 
-    def learn_bpe(self, merges: int, byte_order: bytes, tie_rule: str, progress: Any) -> tuple[_U32, _U64, int]:
-        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed.
+    def learn_bpe(
+        self,
+        merges: int,
+        byte_order: bytes,
+        tie_rule: str,
+        progress: Any,
+        max_token_bytes: int | None = None,
+        whole_characters: bool = False,
+        initial: Sequence[bytes] = [],
+        start: tuple[_U32, _U64, int] | None = None,
+        keep: Any = None,
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """Up to `merges` merges, shape (found, 2), and the count of each; how many the lost pieces cannot have changed;
+        and how many bytes the pieces have by count, and how many tokens they are before the first merge and after each.
 
-        Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `progress(done)` is called now and then.
+        Ids: 0 … 255 are the bytes in `byte_order`, then one id a merge. `start` is what the same call gave for fewer
+        merges, but for the last item: they are made, and learning goes on. `progress(done)` is called now and then;
+        where it returns true, or where learning is stopped, `keep` gets what there is so far, in the form of `start`.
         """
 
-    def characters(self, end_of_word: str) -> list[bytes]:
+    @property
+    def fingerprint(self) -> int:
+        """A number that tells all that learning looks at from that of other pieces."""
+
+    def extend_bpe(
+        self, merges: int, model: Model, taken: Sequence[bytes], tie_rule: str, progress: Any
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """The same for the entries of a model, by their places, and what it makes of the pieces. No new token spells an
+        entry, or what is `taken`; pieces with a byte or a character that has no entry are left out.
+        """
+
+    def characters(self, end_of_word: str, limit: int | None = None, initial: Sequence[bytes] = []) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
     def learn_bpe_of_characters(
-        self, merges: int, end_of_word: str, tie_rule: str, progress: Any
-    ) -> tuple[_U32, _U64, int]:
-        """The same over `characters(end_of_word)`, whose ids are their places. Ill-formed pieces are left out."""
+        self,
+        merges: int,
+        end_of_word: str,
+        tie_rule: str,
+        progress: Any,
+        max_token_bytes: int | None = None,
+        limit: int | None = None,
+        initial: Sequence[bytes] = [],
+        start: tuple[_U32, _U64, int] | None = None,
+        keep: Any = None,
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
+        """The same over `characters(end_of_word, limit, initial)`, whose ids are their places.
+
+        Ill-formed pieces are left out.
+        """
 
     def characters_of_words(self, prefix: str) -> list[bytes]:
         """The characters of the pieces, sorted, all but the first of each piece with the prefix in front."""
 
     def learn_word_piece(
         self, merges: int, prefix: str, by_likelihood: bool, tie_rule: str, progress: Any
-    ) -> tuple[_U32, _U64, int]:
+    ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
         """The same over `characters_of_words(prefix)`: by the counts of pairs, or by these for those of their parts."""
 
 def memory_to_learn(pieces: int, bytes: int) -> int:

@@ -1,22 +1,6 @@
-"""Counted pieces as a value that can be saved, added up and learned from: `CountTable`.
+"""Counted pieces as a value that can be added up, saved and learned from: `CountTable`.
 
-# The file
-
-A Parquet file with a row for each piece of each source:
-
-| column   | type   | what it is |
-|----------|--------|------------|
-| `piece`  | binary | the bytes of the piece |
-| `count`  | int64  | how often it was counted, at least once |
-| `first`  | int64  | how many pieces stand before its first; may be left out: only `tie_rule="first-seen"` asks |
-| `source` | string | which text it comes from, for weights; may be left out: then all is one source without a name |
-
-The key `subword.counts` of its metadata holds a JSON object, `CountTable.metadata`: the version of this layout, how
-text became pieces (`pattern`, `digits`, `normalization`, `special_tokens`), and the stages that this means here with
-their fingerprint. `save` adds the sources, with their sizes and the SHA-256 of their text, and `"sorted": true` for
-rows in the order of (`piece`, `source`). A file without the key is read when `CountTable.load` is told the same.
-
-So any engine that can group and sum can make such a table; rows of one piece and source are added up when it is read.
+How its file is laid out, and how it is written and read, stands in `counts_file.py`.
 """
 
 from __future__ import annotations
@@ -31,28 +15,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from . import _core, patterns
 from .arguments import choice, integer, list_of, path_of, string, token_content
 from .bert import CLEANINGS, SPLIT
-from .corpus.storing import Blocks, replacing
-from .corpus.tables import pyarrow_or_error
-from .errors import FormatError, SubwordOSError, SubwordValueError, warn
-from .spec import Digits, MatchTokens, Normalize, Split, SplitRegex, Stage
-
-KEY = b"subword.counts"
-VERSION = 1
+from .corpus.storing import Blocks
+from .errors import SubwordValueError, warn
+from .spec import Digits, ExtraToken, MatchTokens, Normalize, Split, SplitRegex, Stage
 
 NORMALIZATIONS = ("NFC", "NFD", "NFKC", "NFKD")
 
 DIGITS = ("pattern", *patterns.DIGITS)
-
-GROUP = 1 << 18
-"""Rows in a row group of a file."""
-
-LOAD_MEMORY = 256 << 20
-"""What a table that must be sorted first may take of memory, before it goes to disk."""
 
 Weight: TypeAlias = "int | str | Fraction"
 
@@ -101,6 +73,11 @@ class Splitting:
             stages.append(Digits(both[0]))  # type: ignore[arg-type]
             row = both[1]
         return (*stages, Split((patterns.pattern_of(*row.steps) or row).name))
+
+    @property
+    def extra(self) -> tuple[ExtraToken, ...]:
+        """What text is cut at and is not counted."""
+        return tuple(ExtraToken(0, token) for token in self.special_tokens)
 
     @property
     def keeps_texts_whole(self) -> bool:
@@ -180,7 +157,7 @@ class Part:
     bytes: int | None = None
     """Bytes of text; None if whoever made the table did not say."""
     sha256: str | None = None
-    """Of all the text, one document behind the other."""
+    """The SHA-256 of each text, added up modulo 2^256: of one text, its SHA-256."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Part:
@@ -256,7 +233,7 @@ class CountTable:
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         """Pieces in the order of their bytes, each with its count."""
         last, sum = b"", 0
-        for data, offsets, counts, _, _ in self._rows(1 << 12):
+        for data, offsets, counts, _, _ in self.rows(1 << 12):
             for start, end, count in zip(offsets.tolist(), offsets[1:].tolist(), counts.tolist(), strict=False):
                 piece = data[start:end]
                 if piece == last:
@@ -304,7 +281,9 @@ class CountTable:
     @property
     def metadata(self) -> dict[str, str]:
         """What the metadata of a Parquet file must say for its counts to be added to these: a key and its value."""
-        return {KEY.decode(): json.dumps({"version": VERSION, **self.splitting.to_json()})}
+        from . import counts_file
+
+        return counts_file.metadata(self.splitting)
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the table into a Parquet file. The same counts give the same bytes, with one version of `pyarrow`.
@@ -316,46 +295,9 @@ class CountTable:
             SubwordOSError: the file cannot be written. What stood there before is still there.
             SubwordValueError: `pyarrow` is not installed (`pip install "subword[parquet]"`).
         """
-        path = path_of(path)
-        pa, pq = pyarrow("write")
-        columns = [("piece", pa.binary()), ("count", pa.int64()), ("first", pa.int64()), ("source", pa.string())]
-        names = list(self.sources)
-        sources = {name: [asdict(part) for part in parts] for name, parts in self.sources.items()}
-        header = {"version": VERSION, **self.splitting.to_json(), "sources": sources, "sorted": True}
-        schema = pa.schema(
-            [pa.field(name, kind, False) for name, kind in columns if name != "first" or self.has_first],
-            {KEY: json.dumps(header).encode()},
-        )
-        encodings = {"piece": "DELTA_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED", "first": "DELTA_BINARY_PACKED"}
-        settings = {name: encoding for name, encoding in encodings.items() if name in schema.names}
-        rows = 0
-        with (
-            replacing(path) as file,
-            pq.ParquetWriter(
-                file,
-                schema,
-                compression="zstd",
-                use_dictionary=["source"],
-                column_encoding=settings,
-                write_page_checksum=True,
-            ) as writer,
-        ):
-            for data, offsets, counts, firsts, numbers in self._rows(GROUP):
-                if offsets[-1] >= 2**31:
-                    raise SubwordValueError("a piece of 2 GB or more does not fit into a table of counts")
-                pieces = pa.Array.from_buffers(
-                    pa.binary(), len(counts), [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
-                )
-                source = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array(names, pa.string()))
-                arrays = [
-                    pieces,
-                    pa.array(counts),
-                    *([pa.array(firsts)] if self.has_first else []),
-                    source.cast(pa.string()),
-                ]
-                writer.write_batch(pa.record_batch(arrays, schema=schema), row_group_size=GROUP)
-                rows += len(counts)
-        return rows
+        from . import counts_file
+
+        return counts_file.save(self, path_of(path))
 
     @classmethod
     def load(
@@ -367,7 +309,7 @@ class CountTable:
         normalization: str | None = None,
         special_tokens: Iterable[str] = (),
     ) -> CountTable:
-        """Open a table that `save`, or any other engine, has written. `help(subword.counts)` has the layout.
+        """Open a table that `save`, or any other engine, has written. `help(subword.counts_file)` has the layout.
 
         Args:
             path: a Parquet file.
@@ -382,7 +324,9 @@ class CountTable:
         told = None
         if pattern is not None:
             told = Splitting(pattern, digits, normalization, tuple(list_of("special_tokens", special_tokens)))
-        return _load(path_of(path), told)
+        from . import counts_file
+
+        return counts_file.load(path_of(path), told)
 
     # ------------------------ for the trainer ------------------------
 
@@ -451,8 +395,8 @@ class CountTable:
         numbers = {name: number for number, name in enumerate(self.sources)}
         return _core.PieceMerge([(run.read(), run.shift, [numbers[name] for name in run.sources]) for run in self.runs])
 
-    def _rows(self, most: int) -> Iterator[tuple[bytes, Any, Any, Any, Any]]:
-        """The rows in columns, up to `most` at once."""
+    def rows(self, most: int) -> Iterator[tuple[bytes, Any, Any, Any, Any]]:
+        """The rows, of each source its own, in columns, up to `most` at once: see `_core.PieceMerge.rows`."""
         merge = self._merge()
         while len((columns := merge.rows(most))[2]):
             yield columns
@@ -482,229 +426,6 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size:,} bytes"
 
 
-# ======================== reading ========================
-
-
-def pyarrow(what: str) -> tuple[Any, Any]:
-    """The modules that read and write tables, or the error that says how to get them."""
-    pa = pyarrow_or_error(f"to {what} a table of counts")
-    import pyarrow.parquet as pq
-
-    return pa, pq
-
-
-def _load(path: str, told: Splitting | None) -> CountTable:
-    pa, pq = pyarrow("read")
-    try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-    except OSError as error:
-        if error.errno is None:  # how pyarrow tells damage
-            raise FormatError(f"{path}: damaged, or not a Parquet file: {_line(error)}") from error
-        raise SubwordOSError(error.errno, error.strerror or str(error), path) from error
-    except pa.ArrowException as error:
-        raise FormatError(f"{path}: damaged, or not a Parquet file: {_line(error)}") from error
-    schema = file.schema_arrow
-    _check_schema(path, pa, schema)
-    header = _header(path, (file.metadata.metadata or {}).get(KEY), told)
-    splitting = told if header is None else _splitting_of(path, header)
-    if splitting is None:
-        raise FormatError(
-            f"{path}: it does not say how its text became pieces; tell CountTable.load: the pattern, and what else "
-            "count_pieces would be told"
-        )
-    if told is not None and (difference := splitting.difference(told)) is not None:
-        raise FormatError(f"{path}: it was counted with other stages than load is told: {difference}")
-    table = _SortedFile(path, pa, file, header) if header and header.get("sorted") is True else _AnyFile(path, pa, file)
-    return CountTable(splitting, table.sources, "first" in schema.names, table.length, table.runs)
-
-
-def _header(path: str, value: bytes | None, told: Splitting | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    try:
-        header = json.loads(value)
-        version = header["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{path}: the metadata {KEY.decode()!r} is damaged: {error}") from error
-    if version != VERSION:
-        raise FormatError(
-            f"{path}: a table of version {version!r}; subword {_core.__version__} reads version {VERSION}: "
-            "upgrade with `pip install -U subword`"
-        )
-    return dict(header)
-
-
-def _splitting_of(path: str, header: dict[str, Any]) -> Splitting:
-    try:
-        return Splitting.from_json(header)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"{path}: {error}") from error
-
-
-def _check_schema(path: str, pa: Any, schema: Any) -> None:
-    is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_string, pa.types.is_large_string)
-    wanted = {
-        "piece": (lambda kind: any(test(kind) for test in is_bytes), "binary", True),
-        "count": (pa.types.is_integer, "int64 (cast it: sums of many engines are wider)", True),
-        "first": (pa.types.is_integer, "int64", False),
-        "source": (
-            lambda kind: any(test(kind) for test in is_bytes[2:]) or pa.types.is_dictionary(kind),
-            "string",
-            False,
-        ),
-    }
-    for name, (test, kind, needed) in wanted.items():
-        if name not in schema.names:
-            if needed:
-                raise FormatError(f"{path}: no column {name!r}; the columns are {', '.join(schema.names)}")
-        elif not test(schema.field(name).type):
-            raise FormatError(f"{path}: the column {name!r} is {schema.field(name).type}; it must be {kind}")
-
-
-def _line(error: object) -> str:
-    return " ".join(str(error).split())
-
-
-class _File:
-    """A Parquet file as runs."""
-
-    sources: dict[str, tuple[Part, ...]]
-    length: int
-    runs: list[Run]
-
-    def __init__(self, path: str, pa: Any, file: Any) -> None:
-        self.path = path
-        self.pa = pa
-        self.file = file
-
-    def batches(self, rows: int, columns: Sequence[str]) -> Iterator[Any]:
-        columns = [name for name in columns if name in self.file.schema_arrow.names]
-        groups = range(self.file.num_row_groups)
-        batches = (batch for group in groups for batch in self.file.iter_batches(rows, [group], columns))
-        while True:
-            try:
-                batch = next(batches, None)
-            except (self.pa.ArrowException, OSError) as error:
-                raise FormatError(f"{self.path}: damaged: {_line(error)}") from error
-            if batch is None:
-                return
-            for name in columns:
-                if batch.column(name).null_count:
-                    raise FormatError(f"{self.path}: the column {name!r} has rows without a value")
-            yield batch
-
-    def integers(self, batch: Any, name: str) -> Any:
-        try:
-            return batch.column(name).cast(self.pa.int64()).to_numpy()
-        except self.pa.ArrowInvalid as error:
-            raise FormatError(f"{self.path}: the column {name!r} does not fit into int64: {_line(error)}") from error
-
-    def names(self, batch: Any) -> Any:
-        return batch.column("source").cast(self.pa.string())
-
-    def block(self, batch: Any) -> bytes:
-        """Rows, in order, as a block of a run."""
-        pa = self.pa
-        pieces = batch.column("piece").cast(pa.large_binary())
-        offsets = np.frombuffer(pieces.buffers()[1], np.int64)[pieces.offset : pieces.offset + len(pieces) + 1]
-        base, end = int(offsets[0]), int(offsets[-1])
-        data = pieces.buffers()[2]
-        names = batch.schema.names
-        if "source" in names:
-            known = pa.array(list(self.sources), pa.string())
-            numbers = pa.compute.index_in(self.names(batch), known)
-            if numbers.null_count:
-                raise FormatError(f"{self.path}: a row has a source that the metadata does not list")
-            numbers = numbers.to_numpy().astype(np.uint32)
-        else:
-            numbers = np.zeros(len(pieces), np.uint32)
-        try:
-            return _core.run_block(
-                b"" if data is None else data.slice(base, end - base).to_pybytes(),
-                offsets - base,
-                np.ascontiguousarray(self.integers(batch, "count")),
-                np.ascontiguousarray(self.integers(batch, "first"))
-                if "first" in names
-                else np.zeros(len(pieces), np.int64),
-                numbers,
-            )
-        except FormatError as error:
-            raise FormatError(f"{self.path}: {error}") from None
-
-
-class _SortedFile(_File):
-    """One whose rows are in order: it is one run, read as it is asked for."""
-
-    BATCH = 1 << 13
-
-    def __init__(self, path: str, pa: Any, file: Any, header: dict[str, Any]) -> None:
-        super().__init__(path, pa, file)
-        try:
-            sources = {
-                source_name(name): tuple(Part.from_json(part) for part in parts)
-                for name, parts in header["sources"].items()
-            }
-            total = sum(part.pieces for parts in sources.values() for part in parts)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"{path}: the sources in its metadata are damaged: {error}") from error
-        self.sources = {name: sources[name] for name in sorted(sources)}
-        self.length = total
-        self.runs = [Run(self.blocks, 0, tuple(self.sources))]
-
-    def blocks(self) -> Iterator[bytes]:
-        total = 0
-        for batch in self.batches(self.BATCH, ("piece", "count", "first", "source")):
-            if len(batch):
-                total += _sum(self.integers(batch, "count"))
-                yield self.block(batch)
-        if total != self.length:
-            raise FormatError(f"{self.path}: it holds {total:,} pieces, and its metadata says {self.length:,}")
-
-
-class _AnyFile(_File):
-    """One that another engine has written, its rows in any order: sorted by parts, each of them a run."""
-
-    BATCH = 1 << 19
-
-    def __init__(self, path: str, pa: Any, file: Any) -> None:
-        super().__init__(path, pa, file)
-        import pyarrow.compute as pc
-
-        totals: dict[str, int] = {}
-        self.length = 0
-        for batch in self.batches(self.BATCH, ("count", "first", "source")):
-            counts = self.integers(batch, "count")
-            if "first" in batch.schema.names and len(batch):
-                self.length = max(self.length, int(self.integers(batch, "first").max()) + 1)
-            if "source" not in batch.schema.names:
-                totals[""] = totals.get("", 0) + _sum(counts)
-                continue
-            names = self.names(batch).dictionary_encode()
-            numbers = names.indices.to_numpy()
-            for number, name in enumerate(names.dictionary.to_pylist()):
-                totals[name] = totals.get(name, 0) + _sum(counts[numbers == number])
-        self.sources = {name: (Part(totals[name]),) for name in sorted(totals)}
-        self.length = max(self.length, sum(totals.values()))
-        blocks = Blocks(LOAD_MEMORY)
-        self.runs = []
-        for batch in self.batches(self.BATCH, ("piece", "count", "first", "source")):
-            if "source" in batch.schema.names:
-                batch = batch.set_column(batch.schema.names.index("source"), "source", self.names(batch))
-            batch = batch.set_column(
-                batch.schema.names.index("piece"), "piece", batch.column("piece").cast(pa.large_binary())
-            )
-            keys = [(name, "ascending") for name in ("piece", "source") if name in batch.schema.names]
-            batch = batch.take(pc.sort_indices(batch, keys))
-            rows = _SortedFile.BATCH
-            handles = [blocks.add(self.block(batch.slice(at, rows))) for at in range(0, len(batch), rows)]
-            self.runs.append(Run(_Reader(blocks, handles), 0, tuple(self.sources)))
-
-
-def _sum(counts: Any) -> int:
-    """The exact sum: NumPy's own wraps around."""
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
-
-
 @dataclass(frozen=True)
 class _Reader:
     blocks: Blocks
@@ -714,6 +435,6 @@ class _Reader:
         return self.blocks.read(self.handles)
 
 
-def run_of(blocks: Blocks, handles: Sequence[Any], source: str) -> Run:
-    """A run of one source whose blocks are kept in `blocks`."""
-    return Run(_Reader(blocks, handles), 0, (source,))
+def run_of(blocks: Blocks, handles: Sequence[Any], sources: Iterable[str], shift: int = 0) -> Run:
+    """A run whose blocks are kept in `blocks`."""
+    return Run(_Reader(blocks, handles), shift, tuple(sources))

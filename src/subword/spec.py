@@ -536,6 +536,18 @@ MODELS: dict[str, type[BPE] | type[WordPiece] | type[WordLevel]] = {
     cls.__name__: cls for cls in (BPE, WordPiece, WordLevel)
 }
 
+
+def bpe_of(model: Model, why: str) -> BPE:
+    """The model, if it is a BPE.
+
+    Raises:
+        SubwordValueError: it is none; `why` says what only a BPE can do.
+    """
+    if not isinstance(model, BPE):
+        raise SubwordValueError(f"{why}; this is a {type(model).__name__}")
+    return model
+
+
 _WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 
 _PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")

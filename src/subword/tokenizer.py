@@ -19,6 +19,7 @@ from .arguments import choice, flag, integer, list_of, string, thread_count, tok
 from .encoding import Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
+from .remap import Remap
 from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex
 from .special import find_fim
 
@@ -514,6 +515,97 @@ class Tokenizer:
             raise SubwordValueError("normalized=True needs a tokenizer that matches tokens in normalized text")
         return Tokenizer(self._spec.replace(stages=stages, extra=tuple(extra)), engine=self._engine_name)
 
+    def prune(
+        self,
+        keep: Iterable[int | str | bytes] | None = None,
+        unused_on: Iterable[Text] | None = None,
+        *,
+        drop_tokens: Iterable[str] = (),
+        threads: int | None = None,
+    ) -> Changed:
+        """A tokenizer without some of the entries. Every text whose tokens all stay has the same tokens as before.
+
+        What stays is what `keep` names and what encoding `unused_on` gives; what these are merged from; the bytes (or
+        characters) that pieces start as; and the special and other extra tokens, those of the template and of the roles
+        included. The rest is removed, and the ids of what stays move together, in their order. Text that took a removed
+        entry takes smaller ones.
+
+        Args:
+            keep: ids, or tokens as `str` or bytes.
+            unused_on: texts; special tokens are taken from them. With `keep`, what either says stays.
+            drop_tokens: extra tokens to remove, too; from the template and the roles as well. Text that spells one is
+                ordinary text afterwards. Alone, it removes nothing else.
+            threads: how many threads encode `unused_on`; all cores by default.
+
+        Returns:
+            `(tokenizer, remap)`; `remap` has the new id of each old one, and carries embedding tables over.
+
+        Raises:
+            UnknownTokenError: `keep` or `drop_tokens` names something that is not there.
+            SubwordValueError: an argument cannot be used.
+        """
+        from . import pruning
+
+        spec, remap = pruning.prune(self, keep, unused_on, drop_tokens, threads)
+        return Changed(Tokenizer(spec, engine=self._engine_name), remap)
+
+    def cut(self, n: int) -> Tokenizer:
+        """The tokenizer with `n` entries in all: the last merges are left out. One training gives all sizes.
+
+        Of a tokenizer that `train` made it is what training with `vocab_size=n` gives, its `training` included. (Only
+        `least_count` is None where a file kept no history: all formats but subword's own.) Of others, the ids of what
+        is left stay in their order and move up, so that there are no more holes than before.
+
+        Raises:
+            SubwordValueError: `n` is more than there are or leaves no room for what no merge makes, or (with
+                `keep_whole_characters`) for a character whose beginning is there. Or the merges, or ranks, stand in no
+                order in which they can have been learned; the message names an entry.
+        """
+        from . import sizes
+
+        return sizes.cut(self, n)
+
+    def extend(
+        self,
+        texts: Iterable[Any] | None = None,
+        *,
+        files: Iterable[str | os.PathLike[str]] | None = None,
+        counts: Any = None,
+        add: int,
+        tie_rule: Literal["smallest-ids", "first-seen", "largest-string"] = "smallest-ids",
+        weights: Mapping[str, Any] | None = None,
+        min_count: int = 1,
+        field: str = "text",
+        errors: Literal["keep", "strict", "replace"] = "keep",
+        memory: int | str | None = None,
+        threads: int | None = None,
+        progress: Callable[[str, int, int | None], object] | None = None,
+    ) -> Changed:
+        """Learn `add` more entries from text. Every old id and merge stays, and is used first: what the new ones join
+        are the tokens that text had before. Learning on the same text from a smaller size gives the same as one run.
+
+        New entries have the ids from `n_vocab` on. None spells an entry or an extra token that is there.
+
+        Args:
+            add: how many; fewer where the text has no pairs left, and a `SubwordWarning` says so.
+            texts, files, counts, tie_rule, weights, min_count, field, errors, memory, threads, progress: as for
+                `train`. The text is cut into pieces as this tokenizer does it; `counts` must have been made so.
+
+        Returns:
+            The tokenizer, and the remap: an embedding row for a new entry starts as the mean of those of the tokens
+            that its bytes took before. Its `training` is about the extension.
+
+        Raises:
+            SubwordValueError: an argument cannot be used, or new entries would change what old ones make of a text:
+                where merges go by rank and some entry does not encode to itself.
+            SubwordOSError: a file cannot be read.
+        """
+        from . import extending
+
+        return extending.extend(
+            self, texts, files, counts, add, tie_rule, weights, min_count, field, errors, memory, threads, progress
+        )
+
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
         """Write the tokenizer to a file: all of it, or nothing.
 
@@ -561,6 +653,13 @@ class Tokenizer:
                 self._policies.clear()
             policy = self._policies[key] = self._engine.policy(sorted(taken), sorted(refused))
         return policy, add
+
+
+class Changed(NamedTuple):
+    """A tokenizer made from another by changing its vocabulary, and what became of the ids."""
+
+    tokenizer: Tokenizer
+    remap: Remap
 
 
 class Chunk(NamedTuple):

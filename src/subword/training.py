@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +12,15 @@ import numpy as np
 from . import bert, patterns, training_baselines, training_wordpiece
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
-from .counting import Progress, count_texts, source_of
+from .checkpoint import Checkpoint
+from .counting import Progress, count_source
 from .counts import CountTable, Splitting, Weight
 from .errors import SubwordValueError, warn
+from .sizes import curve, history, number
 from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
 from .special import LLAMA3_TOKENS
 from .tokenizer import Text, Tokenizer
+from .wanted import Wanted
 
 BYTE_ORDERS = {"value": bytes(range(256)), "gpt2": GPT2_BYTE_ORDER}
 """The bytes in the order of their ids: by value, or as GPT-2 and HF have them (printable ones first)."""
@@ -77,13 +80,20 @@ def train(
     byte_order: Literal["value", "gpt2"] = "value",
     weights: Mapping[str, Weight] | None = None,
     min_count: int = 1,
+    max_token_bytes: int | None = None,
+    initial: Iterable[str | bytes] = (),
+    limit_alphabet: int | None = None,
+    keep_whole_characters: bool = False,
     field: str = "text",
+    errors: Literal["keep", "strict", "replace"] = "keep",
     memory: int | str | None = None,
     threads: int | None = None,
+    processes: int = 1,
     progress: Progress | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on texts, on files, or on pieces that were counted. The result is the same for any number of
-    threads, for any `memory`, and for counts of the same text.
+    threads and processes, for any `memory`, and for counts of the same text.
 
     The text is cut into pieces by `pattern`; then, again and again, the two neighbouring tokens that are counted most
     often become one, until there are `vocab_size` entries (Sennrich, Haddow and Birch 2016, "Neural Machine Translation
@@ -135,20 +145,48 @@ def train(
             how many pieces that were, and how many of the first merges are *certain*: proved to be those of all pieces.
             The proof goes merge by merge. As long as the merges are the same, a pair stands in all pieces as often as
             in those that were kept, and more often by at most as much as was left out around such a pair; so the winner
-            is the same while it leads every other pair by more than that. (For `unit="byte"`; else none is certain.)
+            is the same while it leads every other pair by more than that. (For `unit="byte"` without
+            `keep_whole_characters`; else none is certain.)
+        max_token_bytes: no token is longer. Pairs that would make a longer one are passed over, all others are learned
+            as ever. The end-of-word marker does not count, nor do special tokens and `<unk>`. A character that is
+            longer itself is an error.
+        initial: tokens to have from the start; they count towards the size, and so does what they are made of. Each
+            must be one piece as a text of its own, and is then encoded as one token: as if they were the only text,
+            each counted once, merges are learned from them until each is one token; these merges come before all that
+            are learned from the texts. `training` says how many (`initial_merges`).
+        limit_alphabet: for `unit="character"`, how many characters to keep: the most frequent, of equals those with the
+            smallest code points, and any of `initial`. The others are `<unk>`, and nothing merges with them. (With an
+            end-of-word marker, a character can have two entries: with it and without.)
+        keep_whole_characters: for `unit="byte"`, no token of several bytes holds part of a UTF-8 character, with the
+            exception that merges of pairs cannot do without: a character of three or four bytes is made of its
+            *beginning* (all its bytes but the last), which is made of bytes. Such a beginning is learned only together
+            with a character that needs it, right before it, and never joined to anything else. So every token is a
+            single byte, or whole characters, or a beginning of a character that is a token as well. Characters compete
+            by their own counts; one for which there is no room with its beginning is passed over. Ties: to
+            `"smallest-ids"`, beginnings stand behind the 256 bytes, in the order of their bytes. (Tokens of
+            `unit="character"` are whole characters anyway.)
+        errors: what becomes of bytes that are not UTF-8: `"keep"` learns from them as they are; `"replace"` puts U+FFFD
+            in their place; with `"strict"` they are an error that names the file and the place.
         memory: how much memory counting and learning may take, in bytes or as in `"2GB"`. Counts beyond it go to disk;
             learning needs the distinct pieces in memory, and an error says so, and which `min_count` would help.
         threads: how many threads count; all cores by default.
+        processes: how many processes read and count `files`, as for `count_pieces`.
         progress: called as `progress(stage, done, total)` with the stage `"count"` (bytes; total unknown) or
             `"learn"` (merges).
+        checkpoint: a file for the merges so far, written every half minute while merges are learned, and when that is
+            stopped by Ctrl-C. If it is there, the same call on the same text goes on from it, to the same result as in
+            one run. In the end it is removed. (The text is counted again; `counts=` saves that.)
 
     Returns:
         The tokenizer. `tok.training` says what was asked for and what was found: when the text has no pairs left
-        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too.
+        before the size is reached, `stopped` is `"no pairs left"`, and a `SubwordWarning` says so too. Its `curve` says
+        how many tokens the text is after each thousand merges; `learned_from`, of how many pieces and bytes (both by
+        weight, and without what `min_count` left out).
 
     Raises:
         SubwordValueError: there is nothing to train on, the size is below the minimum (the message names it), or
-            another argument cannot be used.
+            another argument cannot be used. Or the checkpoint is that of another call, or of other text.
+        FormatError: the checkpoint is damaged.
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
@@ -158,18 +196,29 @@ def train(
     choice("tie_rule", tie_rule, TIE_RULES)
     choice("byte_order", byte_order, tuple(BYTE_ORDERS))
     _check_marker(end_of_word, unit)
-    if algorithm == "wordpiece" and (unit != "byte" or end_of_word or byte_order != "value"):
+    least = integer("min_count", min_count, 1)
+    wanted = Wanted.of(max_token_bytes, initial, limit_alphabet, keep_whole_characters, unit)
+    if algorithm == "wordpiece" and (
+        (unit, end_of_word, byte_order, checkpoint) != ("byte", "", "value", None) or wanted != Wanted()
+    ):
         raise SubwordValueError(
-            "a WordPiece is made of characters as it is: leave out unit, end_of_word and byte_order"
+            "a WordPiece is made of characters, and of all there are: leave out unit, end_of_word, byte_order, "
+            "checkpoint, max_token_bytes, initial, limit_alphabet and keep_whole_characters"
         )
     is_baseline = algorithm in training_baselines.BASELINES
     if is_baseline:
-        told = {"criterion": criterion != "likelihood", "unit": unit != "byte", "end_of_word": end_of_word}
-        told |= {"tie_rule": tie_rule != "smallest-ids", "weights": weights}
-        told |= {"byte_order": algorithm != "byte" and byte_order != "value"}
-        training_baselines.check(algorithm, pattern, {name: value for name, value in told.items() if value})
+        needless = {
+            "criterion": criterion != "likelihood",
+            "unit": unit != "byte",
+            "end_of_word": end_of_word,
+            "tie_rule": tie_rule != "smallest-ids",
+            "weights": weights,
+            "byte_order": algorithm != "byte" and byte_order != "value",
+            "checkpoint": checkpoint,
+            "max_token_bytes, initial, limit_alphabet and keep_whole_characters": wanted != Wanted(),
+        }
+        training_baselines.check(algorithm, pattern, [name for name, told in needless.items() if told])
         pattern = training_baselines.RULES if algorithm == "rules" else pattern
-    least = integer("min_count", min_count, 1)
     limit = None if memory is None else byte_count("memory", memory)
     asked = None if is_baseline and vocab_size is None else integer("vocab_size", vocab_size)
     vocab_size = asked or 0
@@ -184,7 +233,7 @@ def train(
             specials,
         )
     else:
-        table = _table_of(counts, texts, files)
+        table = table_of(counts, texts, files)
         splitting = table.splitting
         _check_told(splitting, pattern, digits, normalization, specials)
         specials = splitting.special_tokens
@@ -195,11 +244,38 @@ def train(
     order = BYTE_ORDERS[byte_order]
     if algorithm == "byte":
         return Tokenizer(training_baselines.spec_of(algorithm, None, splitting, asked, least, order, roles))
+    first_merges = 0
     if algorithm == "bpe":
-        _check_size(vocab_size, ALL_BYTES if unit == "byte" else [UNK.encode()], specials)
+        wanted.check_pieces(splitting)
+        first_merges = wanted.merges_needed(unit, BYTE_ORDERS[byte_order], end_of_word, tie_rule)
+        check_size(vocab_size, [UNK.encode()] if unit == "character" else ALL_BYTES, first_merges, specials)
+    saved = None
+    if checkpoint is not None:
+        told = {name: str(weight) for name, weight in sorted((weights or {}).items())}
+        saved = Checkpoint(
+            path_of(checkpoint),
+            {
+                "vocab_size": vocab_size,
+                "pattern": splitting.pattern if isinstance(splitting.pattern, str) else asdict(splitting.pattern),
+                "digits": splitting.digits,
+                "normalization": splitting.normalization,
+                "special_tokens": list(specials),
+                "unit": unit,
+                "end_of_word": end_of_word,
+                "tie_rule": tie_rule,
+                "byte_order": byte_order,
+                "weights": told,
+                "min_count": least,
+                "max_token_bytes": wanted.max_token_bytes,
+                "initial": [token.decode("latin-1") for token in wanted.initial],
+                "limit_alphabet": wanted.limit_alphabet,
+                "keep_whole_characters": wanted.keep_whole_characters,
+            },
+        )
     if counts is None:
-        items = source_of(texts, files, string("field", field), splitting)
-        table = count_texts(items, splitting, "", limit, None, threads, progress, hashed=False)
+        table = count_source(
+            texts, files, field, errors, splitting, "", limit, None, threads, processes, progress, hashed=False
+        )
     if tie_rule == "first-seen" and not table.has_first:
         raise SubwordValueError(
             'tie_rule="first-seen" takes the order from the column `first`, which the counts do not have: count again'
@@ -214,6 +290,7 @@ def train(
     if limit is not None:
         table.check_memory(limit, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
+    table = replace(table, runs=())  # what they hold goes, unless someone else has the table
     if pieces.distinct == 0:
         raise SubwordValueError(f"there is nothing to train on: no piece is left with {min_count=} and {weights=}")
 
@@ -222,27 +299,49 @@ def train(
     elif unit == "byte":
         alphabet = [bytes([byte]) for byte in BYTE_ORDERS[byte_order]]
     else:
-        alphabet = [UNK.encode(), *pieces.characters(end_of_word)]
+        symbols = pieces.characters(end_of_word, wanted.limit_alphabet, wanted.initial)
+        wanted.check_characters(symbols, end_of_word)
+        alphabet = [UNK.encode(), *symbols]
     others = [token for token in specials if token != bert.UNK or algorithm == "bpe"]  # than those in the alphabet
-    _check_size(vocab_size, alphabet, others)
-    wanted = vocab_size - len(alphabet) - len(others)
-    tell = (lambda done: progress("learn", done, wanted)) if progress else None
+    check_size(vocab_size, alphabet, first_merges, others)
+    room = vocab_size - len(alphabet) - len(others)
+    start = None if saved is None else saved.start(pieces)
+
+    def tell(done: int) -> bool:
+        if progress:
+            progress("learn", done, room)
+        return saved is not None and saved.is_due()
+
+    if progress:
+        progress("learn", 0, room)  # with much text, the first merge is a while away
+    told_to = (tie_rule, tell if progress or saved else None, wanted.max_token_bytes)
+    rest = (wanted.initial, start, saved and saved.keep)
     learned = None
-    if algorithm == "wordpiece":
-        learned = training_wordpiece.learn(pieces, alphabet, wanted, criterion, tie_rule, tell)
-        merges, found, certain = learned.merges, learned.counts, 0
-    elif unit == "byte":
-        merges, found, certain = pieces.learn_bpe(wanted, BYTE_ORDERS[byte_order], tie_rule, tell)
-    else:
-        merges, found, certain = pieces.learn_bpe_of_characters(wanted, end_of_word, tie_rule, tell)
+    try:
+        if algorithm == "wordpiece":
+            learned = training_wordpiece.learn(pieces, alphabet, room, criterion, tie_rule, told_to[1])
+            merges, found, certain, size = learned.merges, learned.counts, 0, learned.size
+        elif unit == "byte":
+            order, whole = BYTE_ORDERS[byte_order], wanted.keep_whole_characters
+            merges, found, certain, size = pieces.learn_bpe(room, order, *told_to, whole, *rest)
+        else:
+            most = wanted.limit_alphabet
+            merges, found, certain, size = pieces.learn_bpe_of_characters(room, end_of_word, *told_to, most, *rest)
+    except KeyboardInterrupt:
+        if saved is None or saved.merges is None:
+            raise
+        raise KeyboardInterrupt(f"{saved.path} has {saved.merges:,} merges: the same call goes on from there") from None
+    if unit == "character":
         merges = merges + np.uint32(1)  # behind <unk>
+    if saved is not None:
+        saved.remove()
     report: dict[str, Any] = {
         "algorithm": algorithm,
         "asked": vocab_size,
         "vocab_size": len(alphabet) + len(merges) + len(others),
         "merges": len(merges),
-        "stopped": "vocab size reached" if len(merges) == wanted else "no pairs left",
-        "least_count": _number(int(found[-1]), scale) if len(found) else None,
+        "stopped": "vocab size reached" if len(merges) == room else "no pairs left",
+        "least_count": number(int(found[-1]), scale) if len(found) else None,
         "bytes": table.text_bytes,
         "pieces": table.total,
         "distinct_pieces": pieces.distinct,
@@ -250,14 +349,26 @@ def train(
         "digits": splitting.digits,
         "tie_rule": tie_rule,
         "byte_order": byte_order,
+        **wanted.report(first_merges),
+        "learned_from": {"pieces": number(pieces.total, scale), "bytes": number(size[0], scale)},
+        "curve": curve(found, size, len(alphabet) + len(others), scale),
     }
+    if any(table.sources):
+        sizes = {name: [part.bytes for part in parts] for name, parts in table.sources.items()}
+        report["sources"] = {
+            name: {
+                "bytes": None if None in sizes[name] else sum(size or 0 for size in sizes[name]),
+                "pieces": sum(part.pieces for part in parts),
+            }
+            for name, parts in table.sources.items()
+        }
     if weights:
         report["weights"] = {name: str(weight) for name, weight in sorted(weights.items())}
     if least > 1:
         report["pruned"] = {
             "min_count": least,
             "distinct_pieces": pruned.pieces,
-            "pieces": _number(pruned.count.numerator, pruned.count.denominator),
+            "pieces": number(pruned.count.numerator, pruned.count.denominator),
             "certain_merges": certain if pruned.pieces else len(merges),
         }
     if unit == "character":
@@ -267,7 +378,7 @@ def train(
         report |= {"criterion": criterion, "alphabet": len(alphabet) - 1}
         spec = training_wordpiece.spec_of(splitting.stages, learned, specials, roles, report)
     else:
-        spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report)
+        spec = _bpe_spec(splitting.stages, alphabet, merges, specials, roles, report, history(found, size, scale))
     if unit == "character" and isinstance(spec.model, BPE):
         _check_spelling(spec.model, end_of_word.encode())
         model = replace(spec.model, unit=unit, end_of_word=end_of_word, unk=0)
@@ -277,16 +388,12 @@ def train(
         )
         spec = spec.replace(model=model, decode=Decode(trim=True) if drops else Decode(""))
     if report["stopped"] == "no pairs left":
+        which = "that may be merged " if wanted.max_token_bytes or wanted.keep_whole_characters else ""
         warn(
-            f"the text has no pairs left after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
+            f"the text has no pairs left {which}after {len(merges)} merges: the vocabulary has {report['vocab_size']} "
             f"entries, not the {vocab_size} asked for; train on more text, or ask for fewer"
         )
     return Tokenizer(spec)
-
-
-def _number(numerator: int, denominator: int) -> int | float:
-    """A count by weight, for the report."""
-    return numerator // denominator if numerator % denominator == 0 else numerator / denominator
 
 
 def _bpe_spec(
@@ -296,6 +403,7 @@ def _bpe_spec(
     specials: Sequence[str],
     roles: tuple[str | None, str | None, str | None],
     report: dict[str, Any],
+    seen: dict[str, Any],
 ) -> Spec:
     """Ids: the alphabet in its order, the merges, the special tokens."""
     pieces = list(alphabet)
@@ -311,7 +419,7 @@ def _bpe_spec(
         extra=tuple(ExtraToken(id, token) for token, id in ids.items()),
         template=Template((*before, "A", *after), (*before, "A", *after, "B", *after)),
         roles={role: ids[token] for role, token in named.items() if token is not None},
-        notes={"training": report},
+        notes={"training": report, "history": seen},
     )
 
 
@@ -338,7 +446,8 @@ def _special_tokens(tokens: Iterable[str], *named: str | None) -> tuple[str, ...
     return (*specials, *(token for token in dict.fromkeys(roles) if token not in specials))
 
 
-def _table_of(counts: Any, texts: object, files: object) -> CountTable:
+def table_of(counts: Any, texts: object, files: object) -> CountTable:
+    """The counts that a call is given instead of texts."""
     if texts is not None or files is not None:
         raise SubwordValueError("give texts, files= or counts=, one of the three")
     items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
@@ -375,12 +484,14 @@ def _check_marker(end_of_word: str, unit: str) -> None:
             raise SubwordValueError('end_of_word goes with unit="character"')
 
 
-def _check_size(vocab_size: int, alphabet: Sequence[bytes], specials: Sequence[str]) -> None:
-    minimum = len(alphabet) + len(specials)
+def check_size(vocab_size: int, alphabet: Sequence[bytes], first_merges: int, specials: Sequence[str]) -> None:
+    """Refuse a size that has no room for these, or is beyond all ids."""
+    minimum = len(alphabet) + first_merges + len(specials)
     if vocab_size < minimum:
         units = "256 bytes" if alphabet == ALL_BYTES else f"{alphabet[0].decode()} and {len(alphabet) - 1} characters"
         raise SubwordValueError(
             f"vocab_size={vocab_size} is below the minimum of {minimum}: {units}"
+            + (f" and {first_merges} merges for the initial tokens" if first_merges else "")
             + (f" and {len(specials)} special tokens" if specials else "")
         )
     if vocab_size > MAX_ID:

@@ -46,10 +46,10 @@ BASELINES: dict[str, str | SplitRegex] = {"word": "o200k", "rules": RULES, "char
 cut, unless that leaves something out."""
 
 
-def check(algorithm: str, pattern: Any, told: Mapping[str, Any]) -> None:
-    """Refuse arguments that a baseline has no use for. `told` has those that are about merges, by name."""
-    if told:
-        raise SubwordValueError(f"nothing is merged with algorithm={algorithm!r}: leave out {', '.join(told)}")
+def check(algorithm: str, pattern: Any, needless: Sequence[str]) -> None:
+    """Refuse arguments that a baseline has no use for. `needless` names those that were given and are about merges."""
+    if needless:
+        raise SubwordValueError(f"nothing is merged with algorithm={algorithm!r}: leave out {', '.join(needless)}")
     if algorithm == "rules" and pattern not in (None, RULES):
         raise SubwordValueError('algorithm="rules" cuts text by its own rules: leave out pattern, or take "word"')
 

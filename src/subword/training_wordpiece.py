@@ -24,6 +24,7 @@ class Learned(NamedTuple):
     alphabet: int
     merges: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.uint64]
+    size: tuple[int, npt.NDArray[np.uint64]]
 
 
 def alphabet_of(pieces: _core.Pieces, criterion: str) -> list[bytes]:
@@ -49,7 +50,7 @@ def learn(
     Raises:
         SubwordValueError: two tokens would be spelled alike.
     """
-    merges, counts, _ = pieces.learn_word_piece(wanted, PREFIX, criterion == "likelihood", tie_rule, tell)
+    merges, counts, _, size = pieces.learn_word_piece(wanted, PREFIX, criterion == "likelihood", tie_rule, tell)
     learned_from = len(pieces.characters_of_words(PREFIX))
     # The learner knows neither the unknown token nor characters that stand nowhere.
     merges = merges + np.where(merges < learned_from, 1, len(alphabet) - learned_from).astype(np.uint32)
@@ -61,7 +62,7 @@ def learn(
             f"the texts hold {bert.UNK!r} or {PREFIX!r} in words, so that two tokens would be spelled alike; cut them "
             "apart with the pattern 'bert-cased' or 'bert-uncased', or take them out of the texts"
         )
-    return Learned(entries, len(alphabet), merges, counts)
+    return Learned(entries, len(alphabet), merges, counts, size)
 
 
 def spec_of(

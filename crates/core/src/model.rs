@@ -14,6 +14,7 @@ use crate::vocab::{Token, Vocab};
 use crate::wordlevel::WordLevel;
 use crate::wordpiece::WordPiece;
 
+#[allow(clippy::large_enum_variant)] // there is one a tokenizer, behind an Arc
 pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),

@@ -1,8 +1,11 @@
 //! Distinct pieces with their counts: what merges are learned from.
 
-use crate::bpe::learn::{learn, Alphabet, Characters, Learned, Marks, Progress, TieRule};
+use crate::bpe::alphabet::{Alphabet, Characters, WholeCharacters};
+use crate::bpe::learn::{learn, Learned, Options, Progress, TieRule};
 use crate::error::{Error, Result};
+use crate::hash::{checksum, mix};
 use crate::lost::Lost;
+use crate::wordpiece::words::Words;
 
 #[derive(Default)]
 pub struct Pieces {
@@ -41,7 +44,15 @@ impl Pieces {
         self.total
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    /// A number that tells all that learning looks at from that of other pieces. Against accidents, not against attacks.
+    pub fn fingerprint(&self) -> u64 {
+        let ends = self.ends.iter().map(|&end| end as u64);
+        let lost = self.lost.iter().flat_map(|lost| [lost.pieces, lost.count]);
+        let numbers = ends.chain(self.counts.iter().copied()).chain(self.firsts.iter().copied()).chain(lost);
+        numbers.fold(checksum(&self.data), mix)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.data[start..end])
     }
@@ -57,14 +68,19 @@ impl Pieces {
         items
     }
 
-    /// The characters of the pieces, as an alphabet to learn with.
-    pub fn characters(&self, end_of_word: &[u8]) -> Characters {
-        Characters::new(self.iter(), Marks { end_of_word: end_of_word.to_vec(), ..Marks::default() })
+    /// The characters of the pieces, as an alphabet to learn with; see `Characters::new`.
+    pub fn characters(&self, end_of_word: &str, most: Option<usize>, initial: &[Vec<u8>]) -> Characters {
+        Characters::new(self.iter().zip(self.counts.iter().copied()), end_of_word.into(), most, initial)
     }
 
-    /// The same with `prefix` in front of all characters but the first of a piece.
-    pub fn characters_of_words(&self, prefix: &[u8]) -> Characters {
-        Characters::new(self.iter(), Marks { prefix: prefix.to_vec(), ..Marks::default() })
+    /// The bytes, as an alphabet to learn whole characters with.
+    pub fn whole_characters(&self, byte_ids: [u32; 256], initial: &[Vec<u8>]) -> WholeCharacters {
+        WholeCharacters::new(byte_ids, self.iter().chain(initial.iter().map(|piece| &**piece)))
+    }
+
+    /// The characters of the pieces, as an alphabet to learn a WordPiece with.
+    pub fn words(&self, prefix: &str) -> Words {
+        Words::new(self.iter(), prefix.into())
     }
 
     /// Merges by likelihood, see `wordpiece::learn`.
@@ -78,15 +94,16 @@ impl Pieces {
         crate::wordpiece::learn::learn(&self.items(), limit, alphabet, tie_rule, progress)
     }
 
-    /// What was left out is looked at only where tokens are spelled as they stand in pieces: without end-of-word markers.
+    /// What was left out is looked at only where its pieces start as the same symbols whatever the pieces here are.
     pub fn learn_bpe(
         &self,
         limit: usize,
         alphabet: &impl Alphabet,
-        tie_rule: TieRule,
+        options: &Options<'_>,
+        start: &Learned,
         progress: Progress<'_>,
     ) -> Result<Learned> {
         let lost = self.lost.as_ref().filter(|_| alphabet.is_bytes());
-        learn(&self.items(), limit, alphabet, tie_rule, lost, progress)
+        learn(self.items(), limit, alphabet, options, lost, start, progress)
     }
 }

@@ -6,9 +6,10 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{interruptible, Checked};
 use crate::text::Texts;
-use crate::{extras, ExtraRow};
+use crate::{extras, ExtraRow, Model};
 use subword_core as core;
-use subword_core::bpe::learn::{Alphabet, Progress, TieRule};
+use subword_core::bpe::alphabet::Alphabet;
+use subword_core::bpe::learn::{Options, TieRule};
 use subword_core::pipeline::Stop;
 
 #[pyclass(module = "subword._core")]
@@ -243,6 +244,11 @@ impl Pieces {
         self.0.lost.as_ref().map_or((0, 0), |lost| (lost.pieces, lost.count))
     }
 
+    #[pyo3(signature = (
+        merges, byte_order, tie_rule, progress, max_token_bytes=None, whole_characters=false, initial=vec![], start=None,
+        keep=None
+    ))]
+    #[allow(clippy::too_many_arguments)] // they are those of `train`
     fn learn_bpe<'py>(
         &self,
         py: Python<'py>,
@@ -250,16 +256,61 @@ impl Pieces {
         byte_order: &[u8],
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        whole_characters: bool,
+        initial: Vec<Vec<u8>>,
+        start: Option<Start<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
-        learn(py, &self.0, merges, &byte_ids(byte_order).checked()?, tie_rule, progress)
+        let told = Told::new(progress, keep);
+        let (byte_ids, options) = (byte_ids(byte_order).checked()?, options(tie_rule, max_token_bytes, &initial)?);
+        if whole_characters {
+            let alphabet = self.0.whole_characters(byte_ids, &initial);
+            return learn(py, &self.0, merges, &alphabet, &options, start, told);
+        }
+        learn(py, &self.0, merges, &byte_ids, &options, start, told)
+    }
+
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<u64> {
+        interruptible(py, |_| Ok(self.0.fingerprint()))
+    }
+
+    /// Merges of the tokens of a model and of what these make, which spell neither an entry nor what is `taken`.
+    fn extend_bpe<'py>(
+        &self,
+        py: Python<'py>,
+        merges: usize,
+        model: &Model,
+        taken: Vec<Vec<u8>>,
+        tie_rule: &str,
+        progress: &Bound<'py, PyAny>,
+    ) -> PyResult<Learned<'py>> {
+        let core::model::Model::Bpe(model) = &*model.0 else {
+            return Err(core::Error::value("only a BPE can be extended")).checked();
+        };
+        let alphabet = core::bpe::extend::Entries::new(model, taken);
+        let options = options(tie_rule, None, &[])?;
+        learn(py, &self.0, merges, &alphabet, &options, None, Told::new(progress, None))
     }
 
     /// The alphabet, sorted.
-    fn characters<'py>(&self, py: Python<'py>, end_of_word: &str) -> Vec<Bound<'py, PyBytes>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
+    #[pyo3(signature = (end_of_word, limit=None, initial=vec![]))]
+    fn characters<'py>(
+        &self,
+        py: Python<'py>,
+        end_of_word: &str,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
+    ) -> Vec<Bound<'py, PyBytes>> {
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
+    #[pyo3(signature = (
+        merges, end_of_word, tie_rule, progress, max_token_bytes=None, limit=None, initial=vec![], start=None, keep=None
+    ))]
+    #[allow(clippy::too_many_arguments)]
     fn learn_bpe_of_characters<'py>(
         &self,
         py: Python<'py>,
@@ -267,14 +318,20 @@ impl Pieces {
         end_of_word: &str,
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
+        max_token_bytes: Option<usize>,
+        limit: Option<usize>,
+        initial: Vec<Vec<u8>>,
+        start: Option<Start<'py>>,
+        keep: Option<Py<PyAny>>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = self.0.characters(end_of_word.as_bytes());
-        learn(py, &self.0, merges, &alphabet, tie_rule, progress)
+        let options = options(tie_rule, max_token_bytes, &initial)?;
+        let alphabet = self.0.characters(end_of_word, limit, &initial);
+        learn(py, &self.0, merges, &alphabet, &options, start, Told::new(progress, keep))
     }
 
     /// The alphabet of a WordPiece, sorted.
     fn characters_of_words<'py>(&self, py: Python<'py>, prefix: &str) -> Vec<Bound<'py, PyBytes>> {
-        let alphabet = self.0.characters_of_words(prefix.as_bytes());
+        let alphabet = self.0.words(prefix);
         alphabet.symbols().iter().map(|symbol| PyBytes::new(py, symbol)).collect()
     }
 
@@ -287,13 +344,22 @@ impl Pieces {
         tie_rule: &str,
         progress: &Bound<'py, PyAny>,
     ) -> PyResult<Learned<'py>> {
-        let alphabet = self.0.characters_of_words(prefix.as_bytes());
+        let (alphabet, options, told) =
+            (self.0.words(prefix), options(tie_rule, None, &[])?, Told::new(progress, None));
         if !by_likelihood {
-            return learn(py, &self.0, merges, &alphabet, tie_rule, progress);
+            return learn(py, &self.0, merges, &alphabet, &options, None, told);
         }
-        let tie_rule = TieRule::new(tie_rule).checked()?;
-        learning(py, progress, |tell| self.0.learn_by_likelihood(merges, &alphabet, tie_rule, tell))
+        let learned = calling(py, |call, stop| {
+            let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+            self.0.learn_by_likelihood(merges, &alphabet, options.tie_rule, &mut tell)
+        })?;
+        to_arrays(py, &learned)
     }
+}
+
+fn options<'o>(tie_rule: &str, max_token_bytes: Option<usize>, initial: &'o [Vec<u8>]) -> PyResult<Options<'o>> {
+    let most_bytes = max_token_bytes.unwrap_or(usize::MAX);
+    Ok(Options { tie_rule: TieRule::new(tie_rule).checked()?, most_bytes, initial })
 }
 
 #[pyfunction]
@@ -301,42 +367,83 @@ pub fn memory_to_learn(pieces: u64, bytes: u64) -> u64 {
     core::bpe::learn::memory(pieces, bytes)
 }
 
-/// Merges, their counts, and how many of them are certain.
-type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
+/// Merges, their counts, how many of them are certain, and the bytes and (before the first and after each) the tokens.
+type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize, (u64, Bound<'py, PyArray1<u64>>));
+
+/// What learning goes on from: merges, their counts, and how many of them are certain.
+type Start<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
+
+/// Who is told how learning goes.
+struct Told {
+    /// Called with the number of merges; whether it returns something true, `keep` is called with them.
+    progress: Option<Py<PyAny>>,
+    /// Called with what was learned so far, also where learning is stopped.
+    keep: Option<Py<PyAny>>,
+}
+
+impl Told {
+    fn new(progress: &Bound<'_, PyAny>, keep: Option<Py<PyAny>>) -> Self {
+        Self { progress: (!progress.is_none()).then(|| progress.clone().unbind()), keep }
+    }
+
+    fn tell(
+        &self,
+        done: usize,
+        so_far: &dyn Fn() -> core::bpe::learn::Learned,
+        call: Call<'_>,
+        stop: Stop<'_>,
+    ) -> core::Result<()> {
+        let (mut is_due, mut told) = (false, Ok(()));
+        if let Some(progress) = &self.progress {
+            told = call(&mut |py| {
+                is_due = progress.call1(py, (done,))?.is_truthy(py)?;
+                Ok(())
+            });
+        }
+        if told.is_ok() && stop() {
+            told = Err(core::Error::interrupted());
+        }
+        match &self.keep {
+            Some(keep) if is_due || told.is_err() => {
+                let learned = so_far();
+                told.and(call(&mut |py| {
+                    let (merges, counts, certain, _) = to_arrays(py, &learned)?;
+                    keep.call1(py, (merges, counts, certain)).map(drop)
+                }))
+            }
+            _ => told,
+        }
+    }
+}
 
 fn learn<'py>(
     py: Python<'py>,
     pieces: &core::pieces::Pieces,
     merges: usize,
     alphabet: &(impl Alphabet + Sync),
-    tie_rule: &str,
-    progress: &Bound<'py, PyAny>,
+    options: &Options<'_>,
+    start: Option<Start<'py>>,
+    told: Told,
 ) -> PyResult<Learned<'py>> {
-    let tie_rule = TieRule::new(tie_rule).checked()?;
-    learning(py, progress, |tell| pieces.learn_bpe(merges, alphabet, tie_rule, tell))
+    let start = start.map_or_else(|| Ok(core::bpe::learn::Learned::default()), from_arrays)?;
+    let learned = calling(py, |call, stop| {
+        let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+        pieces.learn_bpe(merges, alphabet, options, &start, &mut tell)
+    })?;
+    to_arrays(py, &learned)
 }
 
-/// Learns, and tells Python now and then how far it is.
-fn learning<'py>(
-    py: Python<'py>,
-    progress: &Bound<'py, PyAny>,
-    learn: impl FnOnce(Progress<'_>) -> core::Result<core::bpe::learn::Learned> + Send,
-) -> PyResult<Learned<'py>> {
-    let progress = (!progress.is_none()).then(|| progress.clone().unbind());
-    let learned = calling(py, |call, stop| {
-        learn(&mut |done| {
-            if let Some(progress) = &progress {
-                call(&mut |py| progress.call1(py, (done,)).map(drop))?;
-            }
-            if stop() {
-                return Err(core::Error::interrupted());
-            }
-            Ok(())
-        })
-    })?;
+fn to_arrays<'py>(py: Python<'py>, learned: &core::bpe::learn::Learned) -> PyResult<Learned<'py>> {
     let flat: Vec<u32> = learned.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
     let merges = flat.into_pyarray(py).reshape([learned.merges.len(), 2])?;
-    Ok((merges, learned.counts.into_pyarray(py), learned.certain))
+    let size = (learned.bytes, learned.tokens.clone().into_pyarray(py));
+    Ok((merges, learned.counts.clone().into_pyarray(py), learned.certain, size))
+}
+
+fn from_arrays((merges, counts, certain): Start<'_>) -> PyResult<core::bpe::learn::Learned> {
+    let merges = merges.readonly().as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+    let counts = counts.readonly().as_array().to_vec();
+    Ok(core::bpe::learn::Learned { merges, counts, certain, ..Default::default() })
 }
 
 /// The id of each byte, from all bytes in the order of their ids.

@@ -82,43 +82,130 @@ def train(
     *,
     alphabet: Sequence[Any] = BYTES,
     tie_rule: str = "smallest-ids",
+    allowed: Callable[[Any], bool] = lambda token: True,
+    given: Iterable[Pair] = (),
+    late: Mapping[int, Pair] | None = None,
+    start: Mapping[Pair, int] | None = None,
 ) -> dict[Pair, int]:
     """Learn up to `n_merges` merges, fewer where no neighbours are left: (left id, right id) -> new id, in order.
 
     `pieces` lists the pieces of the text, or maps each to its count, in the order in which they are met. Symbol `k`
     of `alphabet` has the id `k`; the first merge has the id after the last symbol, and so on. The order of the
-    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen".
+    alphabet matters to "smallest-ids", the order of the pieces only to "first-seen". `start` are merges to begin with,
+    as this returns them: they are made first, and they count.
+
+    A pair is passed over unless `allowed` of what it spells. The merges in `given` come first, and count. Symbols in
+    `late` (id -> pair) are no tokens at first: the first merge that needs one has its pair in front, with its id; a
+    merge for which there is no room with all that it needs is passed over.
 
     Example:
         >>> train([b"hug", b"pug", b"hugs"], 2)
         {(117, 103): 256, (104, 256): 257}
         >>> train({b"hug": 1, b"pug": 1, b"hugs": 1}, 2) == train([b"hug", b"pug", b"hugs"], 2)
         True
+        >>> train([b"hug", b"pug", b"hugs"], 3, start={(117, 103): 256, (104, 256): 257})
+        {(117, 103): 256, (104, 256): 257, (112, 256): 258}
+        >>> train([b"hug", b"pug", b"hugs"], 2, allowed=lambda token: len(token) <= 2)
+        {(117, 103): 256}
+        >>> train([b"hug", b"pug", b"hugs"], 2, given=train([b"hu"], 1))
+        {(104, 117): 256, (256, 103): 257}
     """
     if isinstance(pieces, (str, bytes)):
         raise TypeError("pieces must be a list, [text], or a dict: a text alone would be taken for a list of symbols")
     choose = TIE_RULES[tie_rule]
     id_of = {symbol: id for id, symbol in enumerate(alphabet)}
     counted = pieces.items() if isinstance(pieces, dict) else ((piece, 1) for piece in pieces)
-    split = [([id_of[symbol] for symbol in piece], count) for piece, count in counted]
-    vocab = make_vocab({}, alphabet)  # id -> what it spells
-    merges: dict[Pair, int] = {}
+    merges = dict(start or {})
+    joined = {pair: id for pair, id in merges.items() if id >= len(alphabet)}
+    split = [(encode((id_of[symbol] for symbol in piece), joined), count) for piece, count in counted]
+    vocab = make_vocab(joined, alphabet)  # id -> what it spells
+    unmade = {id: pair for id, pair in (late or {}).items() if pair not in merges}
+
+    def needed(pair: Pair) -> list[int]:
+        return [*needed(unmade[pair[0]]), pair[0]] if pair[0] in unmade else []
+
+    def join(pair: Pair) -> None:
+        for id in needed(pair):
+            merges[unmade.pop(id)] = id
+        # the pair becomes the next id, everywhere
+        merges[pair] = idx = len(vocab)
+        vocab.append(vocab[pair[0]] + vocab[pair[1]])
+        split[:] = [(merge(ids, pair, idx), count) for ids, count in split]
+
+    for pair in given if not merges else ():
+        join(pair)
     while len(merges) < n_merges:
         # count all neighbours anew, in the order in which the text shows them now
         stats: dict[Pair, int] = {}
         for ids, count in split:
             get_stats(ids, stats, count)
+        room = n_merges - len(merges)
+        for pair in list(stats):
+            if not allowed(vocab[pair[0]] + vocab[pair[1]]) or len(needed(pair)) >= room:
+                del stats[pair]
         if not stats:
-            break  # every piece is a single symbol
+            break  # nothing is left to join
         # the highest count wins; the tie rule decides between equals
         highest = max(stats.values())
-        pair = choose([pair for pair, count in stats.items() if count == highest], vocab)
-        # the winner becomes the next id, everywhere
-        idx = len(vocab)
-        merges[pair] = idx
-        vocab.append(vocab[pair[0]] + vocab[pair[1]])
-        split = [(merge(ids, pair, idx), count) for ids, count in split]
+        join(choose([pair for pair, count in stats.items() if count == highest], vocab))
     return merges
+
+
+def is_text(token: bytes) -> bool:
+    """Whether bytes are whole characters.
+
+    Example:
+        >>> is_text("né".encode()), is_text("né".encode()[:-1])
+        (True, False)
+    """
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def train_whole_characters(
+    pieces: Mapping[bytes, int],
+    n_merges: int,
+    *,
+    tie_rule: str = "smallest-ids",
+    allowed: Callable[[Any], bool] = lambda token: True,
+    initial: Iterable[bytes] = (),
+) -> dict[Pair, int]:
+    """Learn over bytes tokens that are whole characters, and the beginnings that these are made of.
+
+    A character of three or four bytes starts as its beginning (all but the last byte) and its last byte. Its beginning
+    takes an id, or two, when the character does; to "smallest-ids" beginnings stand behind the bytes, in their order.
+
+    Example:
+        >>> merges = train_whole_characters({"你你 你好".encode(): 1}, 3)
+        >>> [token.decode(errors="replace") for token in make_vocab(merges)[256:]]
+        ['�', '你', ' 你']
+    """
+    initial = list(initial)
+    characters = {c.encode() for piece in [*pieces, *initial] for c in piece.decode(errors="ignore")}
+    cuts = {c[:length] for c in characters for length in range(2, len(c))}
+    id_of = {beginning: id for id, beginning in enumerate(sorted(cuts), 256)}
+
+    def symbols(piece: bytes) -> tuple[int, ...]:
+        text = piece.decode(errors="surrogateescape")  # an ill-formed byte is one surrogate
+        parts = (c.encode(errors="surrogateescape") for c in text)
+        return tuple(id for c in parts for id in ([id_of[c[:-1]], c[-1]] if c[:-1] in id_of else c))
+
+    late = {id: (id_of.get(token[:-1], token[0]), token[-1]) for token, id in id_of.items()}
+    alphabet = [*BYTES, *id_of]
+    names = dict(enumerate(alphabet))
+
+    def learn(pieces: dict[Any, int], n_merges: int, given: Iterable[Pair]) -> dict[Pair, int]:
+        spelled = {tuple(names[id] for id in symbols(piece)): count for piece, count in pieces.items()}
+        rule = lambda token: is_text(token) and allowed(token)  # noqa: E731
+        return train(spelled, n_merges, alphabet=alphabet, tie_rule=tie_rule, allowed=rule, given=given, late=late)
+
+    made = learn(dict.fromkeys(initial, 1), sum(map(len, initial)), ())
+    merges = learn(dict(pieces), n_merges, [pair for pair, id in made.items() if id >= len(alphabet)])
+    entries = {**dict(enumerate(range(256))), **{id: entry for entry, id in enumerate(merges.values(), 256)}}
+    return {(entries[left], entries[right]): entries[id] for (left, right), id in merges.items()}
 
 
 def encode(ids: Iterable[int], merges: Mapping[Pair, int], ranks: Mapping[Pair, int] | None = None) -> list[int]:

@@ -26,14 +26,31 @@ from .count import count
 from .count_pieces import count_pieces
 from .decode import decode
 from .encode import encode
+from .extend import extend
 from .info import info
+from .prune import prune
+from .remap_embeddings import remap_embeddings
 from .show import show
 from .train import train
 from .vocab import vocab
 
 COMMANDS = {
     command.__name__.replace("_", "-"): command
-    for command in (train, count_pieces, encode, decode, count, compare, show, info, vocab, convert)
+    for command in (
+        train,
+        extend,
+        count_pieces,
+        encode,
+        decode,
+        count,
+        compare,
+        show,
+        info,
+        vocab,
+        convert,
+        prune,
+        remap_embeddings,
+    )
 }
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -85,8 +102,9 @@ def overview(
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
 
-    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz or .zst; .parquet and
-    .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples of a command.
+    FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz, .zst, .bz2 or .xz;
+    .parquet and .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples
+    of a command.
     """
 
 
@@ -100,8 +118,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run([*args] or ["--help"])  # a copy: parsing empties the list
             sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
             return code if args else USAGE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print("interrupted" + (f": {one_line(stopped)}" if str(stopped) else ""), file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, BrokenPipeError):

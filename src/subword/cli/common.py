@@ -6,21 +6,23 @@ import errno
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, TypeAlias
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from ..corpus import Document, find_files, name_of, read_documents, size_on_disk
 from ..errors import SpecialTokenError, SubwordOSError, SubwordValueError
+from ..report import progress as progress_report
+from ..report.progress import HOWS, How
+from ..report.progress import Report as Report
+from ..report.progress import ticking as ticking
 from ..report.terminal import visible
 from ..spec import MatchTokens, Normalize, Split, SplitRegex
 from ..tokenizer import Tokenizer
@@ -44,7 +46,7 @@ def one_of(*names: str) -> Callable[[str], Any]:
     return parse
 
 
-StdinFormat: TypeAlias = Literal["text", "jsonl"]
+StdinFormat: TypeAlias = Literal["text", "jsonl", "csv", "tsv"]
 
 TokenizerArg = Annotated[
     str, typer.Argument(metavar="TOKENIZER", help="A tokenizer file or known name.", show_default=False)
@@ -78,7 +80,19 @@ FieldOpt = Annotated[str, typer.Option("--field", metavar="NAME", help="The fiel
 StdinOpt = Annotated[
     StdinFormat,
     typer.Option(
-        "--stdin-format", metavar="text|jsonl", parser=one_of("text", "jsonl"), help="What standard input is."
+        "--stdin-format",
+        metavar="text|jsonl|csv|tsv",
+        parser=one_of("text", "jsonl", "csv", "tsv"),
+        help="What standard input is.",
+    ),
+]
+ProgressOpt = Annotated[
+    How,
+    typer.Option(
+        "--progress",
+        metavar="auto|json|none",
+        parser=one_of(*HOWS),
+        help="On standard error: bars on a terminal; with json an object a line, in a pipe, too.",
     ),
 ]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -311,73 +325,12 @@ def check_out(path: Path, force: bool, folder: bool = False) -> None:
         raise SubwordValueError(f"{path.parent}: no permission to write into this folder")
 
 
-@contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name when it is complete, or not at all."""
-    target = path.resolve()
-    temporary = target.with_name(f".subword-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 # ======================== progress ========================
 
-Report: TypeAlias = Callable[[str, int, "int | None"], None]
 
-STAGES = {
-    "count": ("counting", True),
-    "learn": ("learning merges", False),
-    "encode": ("encoding", True),
-    "compare": ("comparing", True),
-}
-"""What the stages of long work are called, and whether they count bytes."""
+def progress(show: bool = True, how: How = "auto") -> AbstractContextManager[Report | None]:
+    """Progress on standard error: a function to report `(stage, done, total)` to, or None where nothing is shown.
 
-
-class _Amount(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        done, total = int(task.completed), None if task.total is None else int(task.total)
-        if task.fields["bytes"]:
-            return Text(f"{done / 1e6:,.1f}" + (f" of {total / 1e6:,.1f} MB" if total is not None else " MB"))
-        return Text(f"{done:,}" + (f" of {total:,}" if total is not None else ""))
-
-
-@contextmanager
-def progress(show: bool = True) -> Iterator[Report | None]:
-    """Progress bars on standard error: a function to report `(stage, done, total)` to, or None without a terminal."""
-    if not (show and sys.stderr.isatty()):
-        yield None
-        return
-    bars = Progress(
-        TextColumn("{task.description}"), BarColumn(), _Amount(), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    tasks: dict[str, Any] = {}
-
-    def report(stage: str, done: int, total: int | None) -> None:
-        if stage not in tasks:
-            name, in_bytes = STAGES.get(stage, (stage, False))
-            tasks[stage] = bars.add_task(name, total=total, bytes=in_bytes)
-        bars.update(tasks[stage], completed=done, total=total)
-
-    with bars:
-        yield report
-
-
-@contextmanager
-def ticking(stage: str, total: int | None, report: Report | None) -> Iterator[Callable[[int], None] | None]:
-    """A function that adds to what is done of a stage, for reporting it; None where nothing is reported."""
-    done = 0
-
-    def tick(count: int) -> None:
-        nonlocal done
-        done += count
-        if report is not None:
-            report(stage, done, total)
-
-    yield None if report is None else tick
+    `show`: whether bars may be drawn; lines of JSON are written anyway.
+    """
+    return progress_report.progress("none" if how == "auto" and not show else how)

@@ -40,6 +40,7 @@ def convert(
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Write a tokenizer in another format, if it stays the same.
@@ -61,7 +62,10 @@ def convert(
     common.check_out(out, force, folder=any(row.folder for row in formats.FORMATS if row.name == to))
     files = find_files(probe or ())
     spec = formats.load(source, **common.left_out(pattern, regex, special))
-    with common.progress(bool(files)) as report, common.ticking("compare", size_on_disk(files), report) as tick:
+    with (
+        common.progress(bool(files), progress) as report,
+        common.ticking("compare", size_on_disk(files), report) as tick,
+    ):
         done = formats.convert(spec, out, to, read_texts(files, field, tick, whole=True))
     summary: dict[str, Any] = {
         "in": source,

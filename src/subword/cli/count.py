@@ -58,6 +58,7 @@ def count(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Count tokens, bytes and characters, by file and in all.
@@ -77,7 +78,7 @@ def count(
     how = common.policy(tok, allow_special, ordinary)
     how["add_special_tokens"] = add_special_tokens
     totals: dict[str, Total] = {}
-    with common.progress() as report, common.ticking("count", source.size, report) as tick:
+    with common.progress(how=progress) as report, common.ticking("count", source.size, report) as tick:
         documents = source.documents(add_special_tokens or common.must_stay_whole(tok), tick)
         for batch in common.batches(documents):
             with common.naming_special(tok, batch, how):

@@ -54,7 +54,7 @@ def decode(
             raise common.UsageError("no ids: give ids or files, or pipe ids in (- reads what you type)")
         ids = ["-"]
     tok = load(tokenizer, **common.left_out(pattern, regex, special))
-    parts = [_ids_of(arg) for arg in _arguments(ids)]
+    parts = [ids_of(arg) for arg in _arguments(ids)]
     numbers = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
     data = tok.decode_bytes(numbers, skip_special_tokens)
     if json:
@@ -75,7 +75,8 @@ def _arguments(args: list[str]) -> list[str | Path]:
     return out
 
 
-def _ids_of(arg: str | Path) -> npt.NDArray[np.uint32]:
+def ids_of(arg: str | Path) -> npt.NDArray[np.uint32]:
+    """The ids that an argument spells, or that are in a file."""
     if isinstance(arg, str):
         return parse_ids(arg, "the arguments")
     if arg.suffix == ".npy":

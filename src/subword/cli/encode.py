@@ -13,6 +13,7 @@ import typer
 
 from ..corpus import Document, name_of
 from ..tokenizer import Tokenizer, load
+from ..writing import replacing
 from . import common
 
 Ids: TypeAlias = "npt.NDArray[np.uint32]"
@@ -40,6 +41,7 @@ def encode(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Turn text into ids.
@@ -70,10 +72,10 @@ def encode(
     ending = () if end_with is None else (_special_id(tok, end_with),)
     whole = add_special_tokens or common.must_stay_whole(tok)
     show = out is not None or not sys.stdout.isatty()
-    with common.progress(show) as report, common.ticking("encode", source.size, report) as tick:
+    with common.progress(show, progress) as report, common.ticking("encode", source.size, report) as tick:
         events = _encoded(tok, source.documents(whole, tick), how, ending, threads)
         if out is not None:
-            with common.atomic_file(out) as file:
+            with replacing(str(out), "ids") as file:
                 tokens = WRITERS[out.suffix](file, events)
         elif json:
             _print_json(events)

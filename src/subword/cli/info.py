@@ -16,6 +16,7 @@ from rich.text import Text
 from .. import formats
 from ..patterns import PATTERNS
 from ..report.terminal import visible
+from ..report.training import curve_line
 from ..spec import BPE, Digits, Lowercase, Model, Normalize, PrefixSpace, Spec, Split, SplitRegex
 from ..tokenizer import Tokenizer, load
 from . import common
@@ -105,10 +106,15 @@ def _render(card: dict[str, Any]) -> None:
         ("template", "  ".join(map(str, card["template"]["single"]))),
         ("longest", "\n".join(f"{row['id']} {row['shown']}" for row in card["longest"])),
         ("plan", "\n".join(f"{row['step']}: {row['how']} ({row['why']})" for row in card["plan"])),
-        ("training", "\n".join(f"{name} {value}" for name, value in (training or {}).items())),
+        ("training", _training(training or {})),
         ("fingerprint", card["fingerprint"]),
     ]  # fmt: skip
     common.print_card([(name, value) for name, value in rows if value])
+
+
+def _training(training: dict[str, Any]) -> str:
+    rows = {name: value for name, value in training.items() if name != "curve"}
+    return "\n".join([*(f"{name} {value}" for name, value in rows.items()), curve_line(training)]).strip()
 
 
 def _model(model: dict[str, Any]) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from .. import counts, training
+from .. import counting, counts, training
+from ..arguments import byte_count
 from ..bert import CLEANINGS
-from ..corpus import find_files, read_texts, size_on_disk
+from ..corpus import find_files, size_on_disk
+from ..corpus.utf8 import ERRORS
 from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
+from ..report.training import curve_line, training_page
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
 from ..training_baselines import BASELINES, RULES
 from ..training_wordpiece import CRITERIA
+from ..writing import replacing
 from . import common
 
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
@@ -28,7 +33,12 @@ ByteOrder: TypeAlias = Literal["value", "gpt2"]
 
 DigitGroups: TypeAlias = Literal["pattern", "one", "three-left", "three-right"]
 
+Errors: TypeAlias = Literal["keep", "strict", "replace"]
+
 TIE_RULES = ", ".join(training.TIE_RULES)
+MOST_NAMES = 20
+"""So many names of files stand in a report."""
+
 SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 # What says how text becomes pieces, for `train` and `count-pieces`.
@@ -64,9 +74,23 @@ NormalizationOpt = Annotated[
         help=f"Bring text into a Unicode form first: {', '.join(counts.NORMALIZATIONS)}.",
     ),
 ]
+ProcessesOpt = Annotated[
+    int,
+    typer.Option("--processes", metavar="N", min=1, help="How many processes count; they share out the threads."),
+]
 MemoryOpt = Annotated[
     str | None,
     typer.Option("--memory", metavar="SIZE", help="How much memory counts may take, as in 2GB; the rest goes to disk."),
+]
+
+ErrorsOpt = Annotated[
+    Errors,
+    typer.Option(
+        "--errors",
+        metavar="|".join(ERRORS),
+        parser=common.one_of(*ERRORS),
+        help="Bytes that are not UTF-8: kept, an error, or U+FFFD in their place.",
+    ),
 ]
 
 
@@ -94,6 +118,15 @@ def train(
             parser=common.parse_size,
             show_default=False,
             help="Entries in all: bytes, merges and special tokens. 32000, 32_000 or 32k (k is 1,000).",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="SIZE,…",
+            show_default=False,
+            help="Several sizes from one training, instead of --vocab-size: as in 8k,16k,32k. Each gets a file.",
         ),
     ] = None,
     preset: Annotated[
@@ -183,16 +216,64 @@ def train(
     min_count: Annotated[
         int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
     ] = 1,
+    max_token_bytes: Annotated[
+        int | None, typer.Option("--max-token-bytes", metavar="N", min=1, help="Make no token that is longer.")
+    ] = None,
+    initial: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--initial",
+            metavar="TOKEN",
+            show_default=False,
+            help="A token to have from the start; may be repeated.",
+        ),
+    ] = None,
+    initial_file: Annotated[
+        Path | None,
+        typer.Option("--initial-file", metavar="FILE", show_default=False, help="Such tokens, one a line."),
+    ] = None,
+    limit_alphabet: Annotated[
+        int | None,
+        typer.Option(
+            "--limit-alphabet",
+            metavar="N",
+            min=1,
+            help="Keep the N most frequent characters; for --unit character.",
+        ),
+    ] = None,
+    keep_whole_characters: Annotated[
+        bool,
+        typer.Option("--keep-whole-characters", help="Learn no token that holds part of a character; for --unit byte."),
+    ] = False,
     memory: MemoryOpt = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            show_default=False,
+            help="Keep the merges so far in this file; the same command goes on from there if it was stopped.",
+        ),
+    ] = None,
     threads: common.ThreadsOpt = None,
+    processes: ProcessesOpt = 1,
     field: common.FieldOpt = "text",
+    errors: ErrorsOpt = "keep",
     stdin_format: common.StdinOpt = "text",
+    report_to: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a page about the training as well: one .html file."),
+    ] = None,
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Train a tokenizer on text.
 
     The same text gives the same tokenizer, for any number of threads.
+
+    With --sizes the name that --out gives gets each size as it is written, at {size} or before the suffix: tok-8k.json.
+    Each file is what a training of that size alone would give.
 
     \b
     Examples:
@@ -201,6 +282,7 @@ def train(
       subword train book.txt -v 1000 -o tok.json --special "<|endoftext|>"
       subword train corpus/ --preset llama3 -o tokenizer.json
       zcat dump.gz | subword train - -v 8k -o tok.json --pattern cl100k
+      subword train corpus/ --sizes 8k,16k,32k -o "tok-{size}.json" --checkpoint tok.checkpoint
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
       subword train corpus/ -v 50k -o words.subword --algorithm word
@@ -214,9 +296,19 @@ def train(
         raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
     if not out.name.lower().endswith(SUFFIXES):
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
-    common.check_out(out, force)
+    if sizes is not None and vocab_size is not None:
+        raise common.UsageError("give --vocab-size or --sizes, not both")
+    if algorithm in BASELINES and (sizes is not None or report_to is not None):
+        raise common.UsageError(f"--sizes and --report are about merges, and {algorithm} has none")
+    outs = {out: None} if sizes is None else _outs(out, sizes)
+    for path in outs:
+        common.check_out(path, force)
+    if report_to is not None:
+        if report_to.suffix.lower() not in (".html", ".htm"):
+            raise common.UsageError(f"--report {report_to}: a report is an .html file; the name must say so")
+        common.check_out(report_to, force)
     arguments: dict[str, Any] = {
-        "vocab_size": vocab_size,
+        "vocab_size": vocab_size if sizes is None else max(size or 0 for size in outs.values()),
         "pattern": pattern_of(pattern, regex),
         "digits": digits,
         "special_tokens": special or (),
@@ -231,7 +323,12 @@ def train(
         "tie_rule": tie_rule,
         "byte_order": byte_order,
         "min_count": min_count,
+        "max_token_bytes": max_token_bytes,
+        "initial": [*(initial or ()), *(_lines_of(initial_file) if initial_file else ())],
+        "limit_alphabet": limit_alphabet,
+        "keep_whole_characters": keep_whole_characters,
         "memory": memory,
+        "checkpoint": checkpoint,
     }
 
     def is_given(option: str) -> bool:
@@ -239,7 +336,8 @@ def train(
         return source is not None and source.name == "COMMANDLINE"
 
     for name, value in training.PRESETS[preset].items() if preset else ():
-        if not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
+        of_sizes = name == "vocab_size" and sizes is not None
+        if not of_sizes and not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
             arguments[name] = value
     if algorithm == "wordpiece" and not is_given("pattern") and regex is None and not preset:
         arguments["pattern"] = "bert-cased"
@@ -247,31 +345,81 @@ def train(
         arguments["pattern"] = RULES if not is_given("pattern") and regex is None else arguments["pattern"]
     if arguments["vocab_size"] is None and algorithm not in BASELINES:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
+    if sizes is not None and unit == "byte":
+        tokens = {token for token in (*arguments["special_tokens"], bos, eos, pad) if token}
+        training.check_size(min(size or 0 for size in outs.values()), training.ALL_BYTES, 0, sorted(tokens))
     started = time.perf_counter()
     if counted:
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
             if not is_given(name) and not (name == "pattern" and regex is not None) and not preset:
                 arguments[name] = None
-        with common.progress() as report:
+        with common.progress(how=progress) as report:
             tok = training.train(
-                counts=counted, weights=_weights(weight), **arguments, threads=threads, progress=_learning(report)
+                counts=counted, weights=weights_of(weight), **arguments, threads=threads, progress=learning(report)
             )
     else:
         found = find_files(files or ())
-        tokens = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
-        splitting = counts.Splitting(arguments["pattern"], digits, normalization, tokens)
-        with common.progress() as report, common.ticking("count", size_on_disk(found), report) as tick:
-            texts = texts_in(found, splitting, field, stdin_format, tick)
-            tok = training.train(texts, **arguments, threads=threads, progress=_learning(report))
-    tok.save(out)
+        specials = tuple(dict.fromkeys(token for token in [*arguments["special_tokens"], bos, eos, pad] if token))
+        splitting = counts.Splitting(arguments["pattern"], digits, normalization, specials)
+        limit = None if memory is None else byte_count("--memory", memory)
+        with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
+            # (Not `files=`, for the progress in bytes on disk, whose total is known.)
+            texts = chain.from_iterable(counting.texts_in(found, splitting, field, limit, tick, stdin_format, errors))
+            how: dict[str, Any] = {"texts": texts, "progress": learning(report)}
+            if processes > 1:
+                how = {"files": found, "field": field, "errors": errors, "processes": processes, "progress": report}
+            tok = training.train(**how, **arguments, threads=threads)
+    written = []
+    for path, size in outs.items():
+        one = tok if size is None else tok.cut(size)
+        one.save(path)
+        written.append({"out": str(path), "vocab_size": len(one.vocab), "fingerprint": one.fingerprint})
     summary: dict[str, Any] = {
-        "out": str(out),
+        **({"out": str(out)} if sizes is None else {"sizes": written}),
         **(tok.training or {}),
         "seconds": round(time.perf_counter() - started, 3),
+        "report": None if report_to is None else str(report_to),
         "first_merges": [visible(tok.token_bytes(id)) for id in _merged_ids(tok)[:24]],
         "fingerprint": tok.fingerprint,
     }
+    if report_to is not None:
+        with replacing(str(report_to), "a report") as file:
+            file.write(training_page(tok, out.name, _about(summary, counted or files or (), memory)).encode())
     common.print_json(summary) if json else _render(summary)
+
+
+def _about(summary: dict[str, Any], inputs: Sequence[Path | str], memory: str | None) -> dict[str, str]:
+    """What the report says of a run besides what the tokenizer knows."""
+    names = list(map(str, inputs))
+    return {
+        "read": ", ".join(names[:MOST_NAMES])
+        + (f" and {len(names) - MOST_NAMES:,} more" if names[MOST_NAMES:] else ""),
+        "memory": memory or "",
+        "time": f"{summary['seconds']:,.1f} s{_speed(summary)}",
+        "written to": "  ".join(_written(summary)),
+    }
+
+
+def _written(summary: dict[str, Any]) -> list[str]:
+    return [row["out"] for row in summary.get("sizes", [summary])]
+
+
+def _outs(out: Path, sizes: str) -> dict[Path, int | None]:
+    """Where the tokenizer of each size goes.
+
+    >>> _outs(Path("tok.json"), "8k, 16000")
+    {PosixPath('tok-8k.json'): 8000, PosixPath('tok-16000.json'): 16000}
+    """
+    outs: dict[Path, int | None] = {}
+    suffix = next(suffix for suffix in SUFFIXES if out.name.lower().endswith(suffix))
+    stem = out.name[: len(out.name) - len(suffix)]
+    pattern = out.name if "{size}" in out.name else f"{stem}-{{size}}{out.name[len(stem) :]}"
+    for text in map(str.strip, sizes.split(",")):
+        size = common.parse_size(text)
+        if size in outs.values():
+            raise common.UsageError(f"--sizes {sizes}: {size} is there twice")
+        outs[out.with_name(pattern.replace("{size}", text))] = size
+    return outs
 
 
 def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
@@ -283,21 +431,19 @@ def pattern_of(pattern: str, regex: str | None) -> str | SplitRegex:
     return pattern if regex is None else SplitRegex(regex)
 
 
-def texts_in(
-    files: list[Path],
-    splitting: counts.Splitting,
-    field: str,
-    stdin: common.StdinFormat,
-    tick: Callable[[int], None] | None,
-) -> Iterator[bytes]:
-    """The texts in files, for counting. (Not `files=`, for the progress in bytes on disk, whose total is known.)"""
-    whole, specials = splitting.keeps_texts_whole, splitting.special_tokens
-    return read_texts(files, field, tick, uncuttable=specials, whole=whole, stdin=stdin)
+def _lines_of(path: Path) -> list[bytes]:
+    """The lines that are not empty, white space and all, without their ends."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise common.UsageError(f"--initial-file {path}: {error.strerror}") from None
+    return [line for line in data.replace(b"\r\n", b"\n").split(b"\n") if line]
 
 
-def _weights(items: list[str] | None) -> dict[str, str]:
-    """
-    >>> _weights(["code=3/10", "a=b=2"])
+def weights_of(items: list[str] | None) -> dict[str, str]:
+    """What `--weight` says.
+
+    >>> weights_of(["code=3/10", "a=b=2"])
     {'code': '3/10', 'a=b': '2'}
     """
     weights = {}
@@ -309,7 +455,7 @@ def _weights(items: list[str] | None) -> dict[str, str]:
     return weights
 
 
-def _learning(report: common.Report | None) -> common.Report | None:
+def learning(report: common.Report | None) -> common.Report | None:
     """`report` without the stage of counting, which the reading of files reports itself."""
     return report and (lambda stage, done, total: None if stage == "count" else report(stage, done, total))
 
@@ -321,16 +467,18 @@ def _merged_ids(tok: Tokenizer) -> list[int]:
     return ids[len(ids) - int(training["merges"]) :]
 
 
+def _speed(summary: dict[str, Any]) -> str:
+    if summary.get("bytes") is None:
+        return ""
+    return f" ({summary['bytes'] / 1e6 / max(summary['seconds'], 0.001):,.1f} MB/s)"
+
+
 def _render(summary: dict[str, Any]) -> None:
-    amounts, speed = "", ""
+    amounts = ""
     if "pieces" in summary:
         amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
     if summary.get("bytes") is not None:
-        megabytes = summary["bytes"] / 1e6
-        amounts, speed = (
-            f"{megabytes:,.2f} MB in {amounts}",
-            f" ({megabytes / max(summary['seconds'], 0.001):,.1f} MB/s)",
-        )
+        amounts = f"{summary['bytes'] / 1e6:,.2f} MB in {amounts}"
     if "unknown" in summary:
         amounts += f"; {summary['unknown']:,} of {summary['known'] + summary['unknown']:,} unknown"
     pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
@@ -339,8 +487,9 @@ def _render(summary: dict[str, Any]) -> None:
     rows = (
         ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
         ("text", amounts),
-        ("time", f"{summary['seconds']:,.1f} s{speed}"),
+        ("tokens", curve_line(summary)),
+        ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
         ("first merges", "  ".join(summary["first_merges"])),
-        ("written to", summary["out"]),
+        ("written to", " and ".join([*_written(summary), *filter(None, [summary["report"]])])),
     )
     common.print_card([(name, value) for name, value in rows if value])

@@ -20,6 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ..errors import SubwordValueError
+
 BLOCK = 1 << 19
 """About how long a part of a text gets, in bytes: short enough that some megabytes keep many threads busy."""
 
@@ -30,21 +32,37 @@ _PLAIN_LETTER = re.compile(r"[0-9A-Za-zА-яぁ-ゔァ-ヺ一-龥가-힣]")
 _WINDOW = 1 << 12
 
 
-def cut(blocks: Iterable[bytes], block: int = BLOCK, whole: bool = False) -> Iterator[bytes]:
-    """Join `blocks`, and cut them anew where it is safe, into parts of about `block` bytes. `whole`: do not cut."""
+def cut(
+    blocks: Iterable[bytes], block: int = BLOCK, whole: bool = False, most: int | None = None, name: str = "a text"
+) -> Iterator[bytes]:
+    """Join `blocks`, and cut them anew where it is safe, into parts of about `block` bytes. `whole`: do not cut.
+
+    Raises:
+        SubwordValueError: a part would have more than `most` bytes. The message begins with `name`.
+    """
     buffer = bytearray()
     searched = 0
     for part in blocks:
         buffer += part
-        if whole or len(buffer) - searched < block:
-            continue
-        end = last_safe_cut(buffer, searched)
-        if end:
-            yield bytes(buffer[:end])
-            del buffer[:end]
-        searched = 0 if end else max(len(buffer) - 8, 0)  # the last few bytes may become a place with what follows
+        if not whole and len(buffer) - searched >= block:
+            end = last_safe_cut(buffer, searched)
+            if end:
+                yield bytes(buffer[:end])
+                del buffer[:end]
+            searched = 0 if end else max(len(buffer) - 8, 0)  # the last few bytes may become a place with what follows
+        if most is not None and len(buffer) > most + block:
+            raise too_long(name, most)
     if buffer:
         yield bytes(buffer)
+
+
+def too_long(name: str, most: int) -> SubwordValueError:
+    """The error for what must be counted in one go, and is too long for the memory that there is."""
+    return SubwordValueError(
+        f"{name}: more than {most:,} bytes in which no place is known where a text may be cut (a line break is one, "
+        'unless the pattern is "none" or your own, or there is normalization, or a special token with a line break): '
+        "too much for this memory=; for each process give eight times as much as the longest text, or no memory="
+    )
 
 
 def last_safe_cut(data: bytes | bytearray, start: int = 0) -> int:

@@ -17,8 +17,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from ..arguments import path_of
 from ..errors import FormatError, SubwordOSError, SubwordValueError, warn
@@ -33,6 +34,22 @@ COLUMNAR = (".parquet", ".arrow", ".feather")
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 OnBytes: TypeAlias = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A file, or a part of one: bytes of one that is not compressed, row groups of a Parquet file."""
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+    """Where it ends; None for the end of the file."""
+
+    def __str__(self) -> str:
+        if self.start == 0 and self.stop is None:
+            return name_of(self.path)
+        what = "row groups" if self.path.suffix.lower() in COLUMNAR else "bytes"
+        return f"{name_of(self.path)} ({what} {self.start:,} to {'the end' if self.stop is None else f'{self.stop:,}'})"
 
 
 class Source(Protocol):
@@ -140,17 +157,21 @@ def _nothing(message: str) -> list[Path]:
 # ======================== what is in them ========================
 
 
-def read_blocks(path: Path, on_bytes: OnBytes | None = None) -> Iterator[bytes]:
+def read_blocks(span: Path | Span, on_bytes: OnBytes | None = None) -> Iterator[bytes]:
     """The content of a file, decompressed, in blocks of any size. `on_bytes(n)`: `n` more bytes of the file were read.
 
     Raises:
         SubwordOSError: the file cannot be read.
         FormatError: it is not what its name says, is cut off or damaged, or is a known kind of file that is not text.
     """
+    span = span if isinstance(span, Span) else Span(span)
+    path = span.path
     decompress = DECOMPRESSORS.get(path.suffix.lower(), _as_it_is)
     try:
         with _open(path) as file:
-            yield from _refuse_foreign(path, decompress(_Counted(file, on_bytes)))
+            source: Source = file if span == Span(path) else _Part(path, file, span)
+            blocks = decompress(_Counted(source, on_bytes))
+            yield from blocks if span.start else _refuse_foreign(path, blocks)
     except (_DamagedError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{name_of(path)}: damaged {path.suffix} file: {error}") from error
     except OSError as error:
@@ -175,8 +196,29 @@ class _Counted:
         return block
 
 
+class _Part:
+    """The bytes of a span."""
+
+    def __init__(self, path: Path, file: BinaryIO, span: Span) -> None:
+        self._path = path
+        self._file = file
+        self._left = None if span.stop is None else span.stop - span.start
+        file.seek(span.start)
+
+    def read(self, size: int = -1, /) -> bytes:
+        if self._left is None:
+            return self._file.read(size)
+        if self._left == 0:
+            return b""
+        block = self._file.read(min(size, self._left))
+        if not block:
+            raise FormatError(f"{name_of(self._path)}: it has become shorter while it was read")
+        self._left -= len(block)
+        return block
+
+
 @contextmanager
-def _open(path: Path) -> Iterator[Source]:
+def _open(path: Path) -> Iterator[BinaryIO]:
     if path != STDIN:
         with open(path, "rb", buffering=0) as file:
             yield file
@@ -227,13 +269,56 @@ def _unzstd(source: Source) -> Iterator[bytes]:
         raise _DamagedError("it ends too early")
 
 
-DECOMPRESSORS: dict[str, Callable[[Source], Iterator[bytes]]] = {".gz": _gunzip, ".zst": _unzstd}
+def _bunzip(source: Source) -> Iterator[bytes]:
+    import bz2
+
+    return _streams(source, bz2.BZ2Decompressor, (OSError,))
+
+
+def _unxz(source: Source) -> Iterator[bytes]:
+    import lzma
+
+    return _streams(source, lzma.LZMADecompressor, (lzma.LZMAError,))
+
+
+def _streams(source: Source, decompressor: Callable[[], Any], damaged: tuple[type[Exception], ...]) -> Iterator[bytes]:
+    """Bzip2 or xz, of one stream or several. Each call gives a bounded part of what a small file may swell to."""
+    stream = None
+    empty = True
+    while block := source.read(READ_SIZE):
+        while block:
+            if stream is None:
+                block = block.lstrip(b"\0") if not empty else block  # xz may be padded with zeros between streams
+                if not block:
+                    break
+                stream = decompressor()
+            empty = False
+            try:
+                data = stream.decompress(block, READ_SIZE)
+                yield data
+                while not stream.eof and not stream.needs_input:
+                    yield stream.decompress(b"", READ_SIZE)
+            except damaged as error:
+                raise _DamagedError(str(error)) from error
+            block = stream.unused_data if stream.eof else b""
+            stream = None if stream.eof else stream
+    if stream is not None or empty:
+        raise _DamagedError("it ends too early")
+
+
+DECOMPRESSORS: dict[str, Callable[[Source], Iterator[bytes]]] = {
+    ".gz": _gunzip,
+    ".zst": _unzstd,
+    ".bz2": _bunzip,
+    ".xz": _unxz,
+}
 
 FOREIGN: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b"\xff\xfe", b"\xfe\xff"), "UTF-16 or UTF-32", "convert it to UTF-8 first"),
     ((b"\x1f\x8b\x08",), "gzip", "its name must end in .gz"),
     ((b"\x28\xb5\x2f\xfd",), "Zstandard", "its name must end in .zst"),
-    ((b"BZh", b"\xfd7zXZ\0"), "bzip2 or xz", "decompress it first, or pipe it in"),
+    ((b"BZh",), "bzip2", "its name must end in .bz2"),
+    ((b"\xfd7zXZ\0",), "xz", "its name must end in .xz"),
     ((b"PAR1",), "Parquet", "its name must end in .parquet"),
     ((b"ARROW1",), "Arrow", "its name must end in .arrow or .feather"),
     ((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"SQLite format 3\0"), "a zip, PDF, PNG or SQLite file", "extract its text"),
@@ -250,7 +335,11 @@ def _refuse_foreign(path: Path, blocks: Iterator[bytes]) -> Iterator[bytes]:
             break
     for starts, kind, advice in FOREIGN:
         if head.startswith(starts):
+            if path == STDIN and "its name" in advice:
+                advice = "pipe its text in, as zcat, zstdcat, bzcat and xzcat do, or name the file"
             raise FormatError(f"{name_of(path)}: not text but {kind}: {advice}")
+    if head[257:262] == b"ustar":
+        raise FormatError(f"{name_of(path)}: not text but a tar archive: extract its files")
     if head:
         yield head
     yield from blocks

@@ -1,24 +1,24 @@
-"""What counting keeps on disk: blocks in a file without a name, and files that appear under theirs when they are whole.
+"""What counting keeps on disk: blocks in a file without a name, and folders through which processes hand on what they
+counted.
 
-A process that is killed leaves nothing of the first. Of the second it can leave the unfinished file, which has a name
-that follows from that of the target: whoever writes the same target next takes it over.
+A process that is killed leaves nothing of the first. Of the second it can leave all: a folder is locked as long as its
+process lives, and whoever makes one next in the same place removes those without.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
-from ..errors import SubwordOSError, SubwordValueError
+from ..errors import SubwordOSError
 
 try:
     import fcntl
-except ImportError:  # not on this system: then two processes that write one file at once are not told
+except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 Handle: TypeAlias = "bytes | tuple[int, int]"
@@ -76,64 +76,66 @@ class Blocks:
         return self._end
 
 
+FOLDER = ".subword-shards-"
+"""How the names of temporary folders begin."""
+
+
 @contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when it is complete; if anything goes wrong, `path` is as it was.
+def shared_folder(parent: str | None) -> Iterator[str]:
+    """A temporary folder in `parent`, or in the system's, after those are removed whose processes are gone.
 
     Raises:
-        SubwordOSError: it cannot be written.
-        SubwordValueError: another process is writing it now.
+        SubwordOSError: it cannot be made.
     """
-    target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.subword-tmp")
+    import shutil
+    import tempfile
+
+    parent = parent or tempfile.gettempdir()
     try:
-        mode = _mode_of(target)
-        with _own(temporary, path) as file:
-            try:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                if mode is not None:
-                    os.chmod(temporary, mode)
-                os.replace(temporary, target)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+        _remove_folders_of_the_dead(parent)
+        while True:
+            folder = tempfile.mkdtemp(prefix=FOLDER, dir=parent)
+            lock = _lock(folder)
+            if lock is not None:
+                break
     except OSError as error:
-        if isinstance(error, SubwordOSError):
-            raise
-        raise SubwordOSError(error.errno, f"cannot write counts: {error.strerror or error}", path) from error
-
-
-def _mode_of(target: str) -> int | None:
-    """The permissions of the file to be replaced, or None if there is none."""
+        problem = f"cannot keep counts in this temporary folder: {error.strerror}"
+        raise SubwordOSError(error.errno, problem, parent) from error
     try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_folders_of_the_dead(parent: str) -> None:
+    import shutil
+
+    for entry in os.scandir(parent) if fcntl is not None else ():
+        if not entry.name.startswith(FOLDER) or entry.is_symlink():
+            continue
+        with suppress(OSError):  # someone else's, or just removed
+            if entry.stat().st_uid == os.getuid() and (lock := _lock(entry.path, wait=False)) is not None:
+                shutil.rmtree(entry.path, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(folder: str, wait: bool = True) -> int | None:
+    """The open folder, locked until it is closed or the process ends; None if it is gone, or has no lock."""
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # taken for one that is left over, before it had its lock
         return None
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "this is not a regular file", target)
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only", target)
-    return stat.S_IMODE(mode)
-
-
-@contextmanager
-def _own(temporary: str, path: str) -> Iterator[BinaryIO]:
-    """The file `temporary`, empty and locked: new, or left by a process that was killed."""
-    while True:
-        with open(temporary, "ab") as file:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise SubwordValueError(f"{path}: another process is writing this file; wait for it") from None
-                except OSError:  # a file system without locks
-                    pass
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(temporary), os.fstat(file.fileno())):
-                    file.truncate(0)
-                    yield file
-                    return
-        # Whoever had the lock has moved the file to its place: once more, with a new one.
+    try:
+        if fcntl is None:
+            return file
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.path.samestat(os.stat(folder), os.fstat(file)):
+            return file
+    except FileNotFoundError:  # the same, a moment later
+        pass
+    except OSError:
+        if wait:  # a file system without locks: there nothing is ever removed
+            return file
+    os.close(file)
+    return None

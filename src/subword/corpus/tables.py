@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError, SubwordOSError, SubwordValueError
-from .files import OnBytes, name_of
+from .files import OnBytes, Span, name_of
+from .utf8 import handled_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 """What stands between the fields of a row, by the names of files."""
@@ -30,12 +31,12 @@ def read_csv(path: Path, lines: Iterable[bytes], field: str, separator: str) -> 
     at = None
     try:
         for row in rows:
-            if at is None:
+            if at is None and row:
                 names = [name.removeprefix("\ufeff") for name in row]
                 if field not in names:
                     raise FormatError(f"{name_of(path)}: no column {field!r}; {_names(names)}")
                 at = names.index(field)
-            elif row:
+            elif at is not None and row:
                 if len(row) != len(names):
                     problem = f"{len(row)} fields, where the first row has {len(names)}"
                     raise FormatError(f"{name_of(path)}, line {rows.line_num}: {problem}")
@@ -44,7 +45,7 @@ def read_csv(path: Path, lines: Iterable[bytes], field: str, separator: str) -> 
         raise FormatError(f"{name_of(path)}, line {rows.line_num}: not well-formed: {error}") from error
 
 
-def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> Iterator[Row]:
+def read_columnar(span: Span, field: str, on_bytes: OnBytes | None = None, errors: str = "keep") -> Iterator[Row]:
     """The texts in a column of a Parquet or Arrow file, a few rows at a time.
 
     Raises:
@@ -52,13 +53,18 @@ def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> It
         FormatError: it is damaged, or has no such column of strings or bytes.
         SubwordValueError: `pyarrow` is not installed.
     """
+    path = span.path
     pa = pyarrow_or_error(f"{path}: to read this file")
-    number, told = 0, 0
-    size = 0
+    number, told, end = 0, 0, 0
     try:
         size = path.stat().st_size
         with pa.memory_map(str(path)) as file:
-            names, batches, groups = (_parquet if path.suffix.lower() == ".parquet" else _arrow)(pa, file, field)
+            if path.suffix.lower() == ".parquet":
+                names, batches, groups, number = _parquet(file, field, span)
+            else:
+                names, batches, groups = _arrow(pa, file)
+            told = size * span.start // groups if groups else 0
+            end = size if span.stop is None else size * span.stop // groups
             if field not in names:
                 raise FormatError(f"{path}: no column {field!r}; {_names(names)}")
             for group, batch in batches:
@@ -72,7 +78,7 @@ def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> It
                     number += 1
                     if not text.is_valid:
                         raise FormatError(f"{path}, row {number}: the column {field!r} has no value")
-                    yield number, text.as_py()
+                    yield number, handled_text(text.as_py(), f"{path}, row {number}", errors)
                 if on_bytes is not None:
                     on_bytes(size * group // groups - told)
                     told = size * group // groups
@@ -83,25 +89,27 @@ def read_columnar(path: Path, field: str, on_bytes: OnBytes | None = None) -> It
             raise SubwordOSError(error.errno, error.strerror or str(error), str(path)) from error
         raise FormatError(f"{path}: damaged {path.suffix} file: {' '.join(str(error).split())}") from error
     if on_bytes is not None:
-        on_bytes(size - told)
+        on_bytes(end - told)
 
 
-def _parquet(pa: Any, file: Any, field: str) -> tuple[list[str], Iterator[tuple[int, Any]], int]:
-    """The names of the columns, the batches with the number of row groups that have begun, and how many there are."""
+def _parquet(file: Any, field: str, span: Span) -> tuple[list[str], Iterator[tuple[int, Any]], int, int]:
+    """The names of the columns, the batches with the number of row groups that have begun, how many groups there are,
+    and how many rows stand before the span."""
     import pyarrow.parquet as pq
 
     source = pq.ParquetFile(file, page_checksum_verification=True)
     groups = source.num_row_groups
 
     def batches() -> Iterator[tuple[int, Any]]:
-        for group in range(groups):
+        for group in range(groups)[span.start : span.stop]:
             for batch in source.iter_batches(1024, row_groups=[group], columns=[field]):
                 yield group, batch
 
-    return source.schema_arrow.names, batches(), groups
+    before = sum(source.metadata.row_group(group).num_rows for group in range(span.start))
+    return source.schema_arrow.names, batches(), groups, before
 
 
-def _arrow(pa: Any, file: Any, field: str) -> tuple[list[str], Iterator[tuple[int, Any]], int]:
+def _arrow(pa: Any, file: Any) -> tuple[list[str], Iterator[tuple[int, Any]], int]:
     """The same of an Arrow file, or of an Arrow stream, which does not know how long it is."""
     import pyarrow.ipc as ipc
 

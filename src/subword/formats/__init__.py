@@ -19,9 +19,10 @@ from ..arguments import path_of
 from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
+from ..writing import MissingFileError, os_error
 from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges, vocab_txt
 from .bare import Input, LeftOutError
-from .files import MissingFileError, os_error, read_file, write_file, write_files
+from .files import read_file, write_file, write_files
 
 if TYPE_CHECKING:
     from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare

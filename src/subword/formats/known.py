@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ..errors import SubwordValueError, warn
-from .files import MissingFileError, write_file
+from ..writing import MissingFileError
+from .files import write_file
 
 PUBLISHER = "https://openaipublic.blob.core.windows.net"
 MIRROR = "SUBWORD_MIRROR"

@@ -11,9 +11,12 @@
 //! window by window ([`windows`]).
 
 mod affixes;
+pub mod alphabet;
 mod counts;
+pub mod extend;
 mod lanes;
 pub mod learn;
+mod matching;
 mod merge;
 mod prove;
 mod rules;
@@ -43,6 +46,8 @@ const SHORT: usize = lanes::SHORT;
 /// So many bytes are merged before what is known of all pairs of bytes is put together, which takes a
 /// millisecond or two.
 const WORTH_PAIRS: usize = 1 << 16;
+/// The same for the trie, of which the parts that are needed then take some milliseconds, too.
+const WORTH_TRIE: usize = 1 << 16;
 
 pub struct Bpe {
     pub vocab: Vocab,
@@ -62,6 +67,8 @@ pub struct Bpe {
     backward: OnceLock<Trie>,
     /// Bytes that were merged without the pairs.
     merged: AtomicUsize,
+    /// Bytes of long pieces that were merged without a trie.
+    queued: AtomicUsize,
     seams: OnceLock<Seams>,
 }
 
@@ -149,6 +156,7 @@ impl Bpe {
             forward: OnceLock::new(),
             backward: OnceLock::new(),
             merged: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
             seams: OnceLock::new(),
         })
     }
@@ -168,6 +176,11 @@ impl Bpe {
     /// The marker behind the last unit of a piece; empty where there is none.
     pub fn end_of_word(&self) -> &[u8] {
         self.units.as_ref().map_or(&[], Units::end_of_word)
+    }
+
+    /// The token of characters without an entry, if there is one.
+    pub fn unk(&self) -> Option<Token> {
+        self.units.as_ref().and_then(Units::unk)
     }
 
     /// Refuses text with a byte that has no entry. All other functions rely on there being none.
@@ -277,6 +290,18 @@ impl Bpe {
             return None;
         }
         Some(built(&self.pairs, || Pairs::new(&self.vocab, entries)))
+    }
+
+    /// The trie for longest matches, where these are quicker than merging, and once so much was merged that building it
+    /// is worth it. A letter of several bytes takes several merges and one step; while long pieces of ASCII are mostly no
+    /// language, but hashes and the like, in which the longest match is often wrong.
+    fn matches(&self, bytes: &[u8]) -> Option<&Trie> {
+        if !self.has_room || bytes.get(bytes.len() / 2).is_none_or(u8::is_ascii) {
+            return None;
+        }
+        let has_trie = self.forward.get().is_some();
+        let is_worth = has_trie || self.queued.fetch_add(bytes.len(), Ordering::Relaxed) >= WORTH_TRIE;
+        is_worth.then(|| self.trie_of(Direction::Forward))
     }
 
     /// The entry that a piece is, where that is what it encodes to.

@@ -82,6 +82,10 @@ impl Units {
         }
     }
 
+    pub fn unk(&self) -> Option<Token> {
+        self.by_characters.then_some(self.unk)
+    }
+
     pub fn end_of_word(&self) -> &[u8] {
         &self.end_of_word
     }

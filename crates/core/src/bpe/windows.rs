@@ -9,6 +9,7 @@
 //!
 //! After H. van Antwerpen and A. Neubeck, "So many tokens, so little time" (GitHub, 2024), who show what is valid.
 
+use super::matching::Matching;
 use super::merge::Queue;
 use super::rules::Rule;
 use super::{Bpe, Made};
@@ -34,7 +35,7 @@ pub fn encode(bpe: &Bpe, entries: &[Made], piece: &[u8], out: &mut Vec<Token>) {
 
 fn encode_with(bpe: &Bpe, entries: &[Made], piece: &[u8], out: &mut Vec<Token>, mut width: usize, open: usize) {
     let first = out.len();
-    let (mut queue, mut tokens) = (Queue::default(), Vec::new());
+    let (mut queue, mut tokens, mut matching) = (Queue::default(), Vec::new(), Matching::default());
     let mut taken: Vec<Window> = Vec::new();
     let mut pos = 0;
     while pos < piece.len() {
@@ -50,16 +51,18 @@ fn encode_with(bpe: &Bpe, entries: &[Made], piece: &[u8], out: &mut Vec<Token>, 
                 pos += pos - before.start;
             }
             _ => {
-                match bpe.pairs(entries, bytes.len()) {
-                    Some(pairs) => pairs.join(bpe, bytes, &mut tokens),
-                    None => {
-                        tokens.clear();
-                        tokens.extend(bpe.start(bytes));
+                if let Some(trie) = bpe.matches(bytes) {
+                    matching.encode(bpe, entries, trie, bytes, out);
+                } else {
+                    tokens.clear();
+                    match bpe.pairs(entries, bytes.len()) {
+                        Some(pairs) => pairs.join(bpe, bytes, &mut tokens),
+                        None => tokens.extend(bpe.start(bytes)),
                     }
+                    queue.start(&tokens, &bpe.rules);
+                    queue.merge(&bpe.rules, |_| {});
+                    out.extend(queue.tokens());
                 }
-                queue.start(&tokens, &bpe.rules);
-                queue.merge(&bpe.rules, |_| {});
-                out.extend(queue.tokens());
                 pos = end;
                 while end < piece.len() && pos + open > end && pos > window.start {
                     pos -= out.pop().map_or(0, |token| entries[token as usize].len as usize);
@@ -129,7 +132,6 @@ impl Pairs {
     /// What bytes start as, with those joined that surely are.
     fn join(&self, bpe: &Bpe, bytes: &[u8], out: &mut Vec<Token>) {
         let pair = |at: usize| bytes.get(at..at + 2).map_or(NO_PAIR, |two| self.0[index(two[0], two[1])]);
-        out.clear();
         out.resize(bytes.len() + 1, 0);
         let (mut before, mut here, mut len, mut joined) = (NO_PAIR, pair(0), 0, false);
         for (at, &byte) in bytes.iter().enumerate() {
@@ -153,7 +155,7 @@ fn index(first: u8, second: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::units::UnitRow;
-    use super::super::{merge, Priority, Proof, WORTH_PAIRS};
+    use super::super::{merge, Direction, Priority, Proof, WORTH_PAIRS};
     use super::*;
 
     /// A fixed sequence that looks random.
@@ -170,7 +172,9 @@ mod tests {
     fn vocabulary(dice: &mut Dice) -> (Bpe, Vec<Vec<u8>>) {
         let mut pieces: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
         let letters = 1 + dice.below(4);
-        let mut made: Vec<Vec<u8>> = (0..letters).map(|letter| vec![b'a' + letter as u8]).collect();
+        // Bytes of ASCII are merged, others matched.
+        let first = [b'a', 0xe0][dice.below(2)];
+        let mut made: Vec<Vec<u8>> = (0..letters).map(|letter| vec![first + letter as u8]).collect();
         for _ in 0..dice.below(30) {
             let piece = [0; 2].map(|_| made[dice.below(made.len())].clone()).concat();
             if piece.len() < 40 && !made.contains(&piece) {
@@ -201,9 +205,9 @@ mod tests {
         let unit = [0; 3].map(|_| &made[dice.below(made.len())][..]).concat();
         while text.len() < len {
             match kind {
-                0 => text.push(b'a' + dice.below(letters) as u8),
+                0 => text.extend(&made[dice.below(letters)]),
                 1 => text.extend(&made[dice.below(made.len())]),
-                2 => text.extend(std::iter::repeat_n(b'a' + dice.below(letters) as u8, 1 + dice.below(60))),
+                2 => text.extend(made[dice.below(letters)].repeat(1 + dice.below(60))),
                 _ => text.extend(&unit),
             }
         }
@@ -222,11 +226,15 @@ mod tests {
                 bpe.pairs(entries, WORTH_PAIRS);
                 assert!(bpe.pairs(entries, 0).is_some());
             }
+            let mut matching = Matching::default();
             for _ in 0..5 {
                 let text = text(&mut dice, &made);
                 let (mut expected, mut found) = (vec![7], vec![7]);
                 merge::short(bpe.start(&text), &bpe.rules, &mut expected, |_| {});
                 encode_with(&bpe, entries, &text, &mut found, 1 + dice.below(60), dice.below(20));
+                assert_eq!(found, expected, "{:?} with {made:?}, round {round}", text.escape_ascii().to_string());
+                found.truncate(1);
+                matching.encode(&bpe, entries, bpe.trie_of(Direction::Forward), &text, &mut found);
                 assert_eq!(found, expected, "{:?} with {made:?}, round {round}", text.escape_ascii().to_string());
             }
         }

@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::bpe::learn::{Alphabet, Learned, Progress, TieKey, TieRule};
+use crate::bpe::alphabet::Alphabet;
+use crate::bpe::learn::{Learned, Progress, TieRule};
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
 
@@ -45,6 +46,23 @@ fn product(a: u64, b: u64, c: u64) -> (u128, u64) {
     ((ab >> 64) * c + (low >> 64), low as u64)
 }
 
+/// Orders equal ratios: the greatest wins.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum TieKey {
+    FirstSeen(std::cmp::Reverse<u32>, (u32, u32)),
+    SmallestIds(std::cmp::Reverse<(u32, u32)>),
+    LargestString((Arc<[u8]>, Arc<[u8]>), (u32, u32)),
+}
+
+impl TieKey {
+    fn pair(&self) -> (u32, u32) {
+        match self {
+            Self::FirstSeen(_, pair) | Self::LargestString(_, pair) => *pair,
+            Self::SmallestIds(pair) => pair.0,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Pair {
     count: u64,
@@ -61,6 +79,8 @@ struct Learner {
     starts: Vec<u32>,
     tokens: Vec<Arc<[u8]>>,
     singles: Vec<u64>,
+    /// How many tokens the pieces are.
+    total: u64,
     pairs: IntMap<u64, Pair>,
     /// The pairs that each symbol was seen in.
     pairs_of: Vec<Vec<u64>>,
@@ -93,6 +113,7 @@ pub fn learn(
         weights: pieces.iter().map(|&(_, count)| count).collect(),
         starts: Vec::with_capacity(pieces.len()),
         singles: vec![0; tokens.len()],
+        total: 0,
         pairs_of: vec![Vec::new(); tokens.len()],
         tokens,
         pairs: IntMap::default(),
@@ -116,23 +137,26 @@ pub fn learn(
     }
     let all: Vec<u64> = learner.pairs.keys().copied().collect();
     all.into_iter().for_each(|key| learner.enqueue(key));
-    learner.run(limit, progress)
+    let bytes = pieces.iter().map(|&(piece, count)| count.saturating_mul(piece.len() as u64));
+    learner.run(limit, bytes.fold(0, u64::saturating_add), progress)
 }
 
 impl Learner {
-    fn run(mut self, limit: usize, progress: Progress<'_>) -> Result<Learned> {
-        let (mut learned, mut visited) = (Learned::default(), 0);
+    fn run(mut self, limit: usize, bytes: u64, progress: Progress<'_>) -> Result<Learned> {
+        let mut learned = Learned { bytes, tokens: vec![self.total], ..Learned::default() };
+        let mut visited = 0;
         while learned.merges.len() < limit {
             let Some((pair, count)) = self.best() else { break };
             visited += 64 + self.merge(pair);
             learned.merges.push(pair);
             learned.counts.push(count);
+            learned.tokens.push(self.total);
             if visited >= PROGRESS_EVERY {
                 visited = 0;
-                progress(learned.merges.len())?;
+                progress(learned.merges.len(), &|| Learned::default())?;
             }
         }
-        progress(learned.merges.len())?;
+        progress(learned.merges.len(), &|| Learned::default())?;
         Ok(learned)
     }
 
@@ -183,6 +207,7 @@ impl Learner {
         let weight = self.weights[piece];
         for &symbol in &self.pieces[piece] {
             self.singles[symbol as usize] += weight;
+            self.total += weight;
         }
         for two in self.pieces[piece].windows(2) {
             let key = key_of((two[0], two[1]));
@@ -206,6 +231,7 @@ impl Learner {
         let weight = self.weights[piece];
         for &symbol in &self.pieces[piece] {
             self.singles[symbol as usize] -= weight;
+            self.total -= weight;
         }
         for two in self.pieces[piece].windows(2) {
             let key = key_of((two[0], two[1]));

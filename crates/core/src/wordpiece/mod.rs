@@ -8,6 +8,7 @@
 
 mod automaton;
 pub mod learn;
+pub mod words;
 
 use automaton::Automaton;
 

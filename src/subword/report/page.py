@@ -1,0 +1,136 @@
+"""A page to keep and to send: one HTML file that needs nothing from outside, no network and no script.
+
+Each function gives a piece of HTML and escapes the text that it is given; `page` puts pieces together. The page follows
+the reader's light or dark setting, fits a phone, and prints in black on white.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2024; --faint: #5f6873; --paper: #fff; --line: #d9dee4; --shade: #f5f7f9 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e7eb; --faint: #9aa4b0; --paper: #15181c; --line: #343b44; --shade: #1d2127 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 48rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; overflow-wrap: anywhere }
+h2 { font-size: 1.15rem; margin: 2.4rem 0 .7rem }
+p { margin: .6rem 0 }
+.lead, figcaption, caption, footer { color: var(--faint) }
+code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", monospace; font-size: .9em;
+  overflow-wrap: anywhere }
+dl { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); margin: 0;
+  border-top: 1px solid var(--line) }
+dt, dd { padding: .38rem 0; margin: 0; border-bottom: 1px solid var(--line) }
+dt { color: var(--faint); padding-right: 1.5rem }
+dd { overflow-wrap: anywhere }
+.wide { overflow-x: auto; max-width: 100% }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; font-variant-numeric: tabular-nums }
+caption, figcaption { text-align: left; font-size: .9rem; padding: .2rem 0 .5rem }
+th, td { padding: .3rem .75rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: baseline }
+th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom }
+tbody tr:nth-child(even) { background: var(--shade) }
+.number { text-align: right }
+td.number { white-space: nowrap }
+figure { margin: 1rem 0 }
+figure svg { display: block; width: 100%; max-width: 36rem; height: auto }
+.tokens { display: flex; flex-wrap: wrap; gap: .35rem; padding: 0; margin: .6rem 0; list-style: none }
+.tokens code { display: block; padding: .05rem .45rem; border: 1px solid var(--line); border-radius: .3rem;
+  background: var(--shade); unicode-bidi: isolate }
+footer { margin-top: 3rem; font-size: .85rem; border-top: 1px solid var(--line); padding-top: .8rem;
+  overflow-wrap: anywhere }
+@media (max-width: 30rem) {
+  body { padding-top: 1.25rem }
+  dl { grid-template-columns: minmax(0, 1fr) }
+  dt { border: 0; padding-bottom: 0; font-size: .88rem }
+  dd { padding-top: 0 }
+  table { font-size: .85rem }
+  th, td { padding: .3rem .25rem }
+}
+@media print {
+  :root { color-scheme: light; --ink: #000; --faint: #444; --paper: #fff; --line: #bbb; --shade: #fff }
+  body { max-width: none; padding: 0; font-size: 10pt }
+  h2, caption { break-after: avoid }
+  figure, tr, dt, dd { break-inside: avoid }
+  thead { display: table-header-group }
+  .wide { overflow: visible }
+}
+"""
+
+
+def page(title: str, lead: str, *sections: str, foot: str = "") -> str:
+    """A whole page: its title, a sentence under it, sections, and small print."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{text(title)}</h1>\n"
+        f'<p class="lead">{text(lead)}</p>\n</header>\n<main>\n'
+        + "\n".join(sections)
+        + f"\n</main>\n<footer>{text(foot)}</footer>\n</body>\n</html>\n"
+    )
+
+
+def section(title: str, *content: str) -> str:
+    return f"<section>\n<h2>{text(title)}</h2>\n" + "\n".join(content) + "\n</section>"
+
+
+def paragraph(words: str) -> str:
+    return f"<p>{text(words)}</p>"
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> str:
+    """Names and what they name; rows of which nothing is said are left out."""
+    cells = (f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in rows if value)
+    return "<dl>\n" + "\n".join(cells) + "\n</dl>"
+
+
+def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | int | float | None]]) -> str:
+    """A table; numbers stand to the right, with commas between thousands, and None as a dash."""
+    rows = list(rows)
+    right = [any(isinstance(row[at], (int, float)) for row in rows) for at in range(len(headings))]
+
+    def cell(kind: str, at: int, value: str | int | float | None) -> str:
+        attributes = (' scope="col"' if kind == "th" else "") + (' class="number"' if right[at] else "")
+        return f"<{kind}{attributes}>{text(number(value))}</{kind}>"
+
+    def line(kind: str, values: Sequence[str | int | float | None]) -> str:
+        return "<tr>" + "".join(cell(kind, at, value) for at, value in enumerate(values)) + "</tr>"
+
+    return (
+        f'<div class="wide">\n<table>\n<caption>{text(caption)}</caption>\n'
+        f"<thead>{line('th', headings)}</thead>\n<tbody>\n"
+        + "\n".join(line("td", row) for row in rows)
+        + "\n</tbody>\n</table>\n</div>"
+    )
+
+
+def figure(svg: str, caption: str) -> str:
+    """A drawing, which `charts.draw` has given a title for those who cannot see it, and what is said under it."""
+    return f"<figure>\n{svg}\n<figcaption>{text(caption)}</figcaption>\n</figure>"
+
+
+def tokens(shown: Iterable[str]) -> str:
+    """Tokens side by side, as `terminal.visible` shows them."""
+    return '<ul class="tokens">' + "".join(f"<li><code>{text(token)}</code></li>" for token in shown) + "</ul>"
+
+
+def number(value: str | int | float | None) -> str:
+    """
+    >>> number(1234567), number(1234.5), number(3.5), number(None), number("as it is")
+    ('1,234,567', '1,234.5', '3.500', '–', 'as it is')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.{1 if value >= 100 else 3}f}"
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def text(words: str) -> str:
+    """Text as HTML. What a file or a token holds may be anything; characters that no page may hold are shown."""
+    safe = "".join(char if char in "\n\t" or char >= " " else "\ufffd" for char in words)
+    return html.escape(safe.encode("utf-8", "replace").decode())
