@@ -5,9 +5,11 @@ from __future__ import annotations
 import pickle
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import tokenizers
 from texts import BYTES, TEXTS
 
 import subword
@@ -149,3 +151,40 @@ def test_counts_are_trained_from_as_texts_are() -> None:
     assert subword.train(counts=table, algorithm="word") == subword.train([TEXT], algorithm="word")
     with pytest.raises(SubwordValueError, match="other stages"):
         subword.train(counts=table, algorithm="rules")
+
+
+# ======================== tokenizer.json of HF tokenizers ========================
+
+
+def same_as_hf(tok: Tokenizer, theirs: tokenizers.Tokenizer, texts: Iterable[str]) -> None:
+    for text in texts:
+        encoding = theirs.encode(text, add_special_tokens=False)
+        assert tok.encode(text, allowed_special="all") == encoding.ids, text
+        assert tok.decode(encoding.ids) == theirs.decode(encoding.ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize(
+    ("split", "special"), [("BertPreTokenizer", ["[UNK]", "[PAD]"]), ("WhitespaceSplit", ["[UNK]"])]
+)
+def test_a_word_level_of_hf_gives_its_ids(split: str, special: list[str], tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.WordLevel(unk_token="[UNK]"))
+    theirs.pre_tokenizer = getattr(tokenizers.pre_tokenizers, split)()
+    theirs.normalizer = tokenizers.normalizers.Lowercase()
+    trainer = tokenizers.trainers.WordLevelTrainer(vocab_size=20, special_tokens=special)
+    theirs.train_from_iterator([TEXT, TEXT.upper(), "a b ##c [pad]"], trainer)
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    tok = subword.load(tmp_path / "tokenizer.json")
+    assert isinstance(tok.spec.model, WordLevel) and tok.unk_id == 0
+    same_as_hf(tok, theirs, [*TEXTS.values(), TEXT, "THE Cat [PAD] [UNK] unknown", "cat##c ##c"])
+    again = tmp_path / "again.json"
+    tok.save(again)
+    assert subword.load(again) == tok
+
+
+@pytest.mark.parametrize("pattern", ["o200k", "whitespace", "spaces", "bert-cased"])
+def test_hf_reads_what_is_trained_here(pattern: str, tmp_path: Path) -> None:
+    tok = subword.train([TEXT], algorithm="word", pattern=pattern, vocab_size=12, special_tokens=["<s>"])
+    path = tmp_path / "tokenizer.json"
+    tok.save(path)
+    assert subword.load(path) == tok
+    same_as_hf(tok, tokenizers.Tokenizer.from_file(str(path)), [*TEXTS.values(), TEXT, "the cat <s> zzz"])
