@@ -338,13 +338,13 @@ def test_core_equals_reference(bert: Tokenizer) -> None:
 def test_limits(bert: Tokenizer) -> None:
     slow = Tokenizer(bert.spec, engine="reference")
     rng = random.Random(2)
-    for text in rng.sample(texts_for(bert), 25):
-        text = text[:20]
-        for n in (0, 1, 4):
+    for text in rng.sample(texts_for(bert), 10):
+        text = text[:14]
+        for n in (1, 4):
             for side in ("left", "right"):
                 how: dict[str, Any] = {"side": side, "allowed_special": "all"}
                 assert bert.truncate(text, n, **how) == slow.truncate(text, n, **how), (text, n, side)
-    for text in (" ".join(TEXTS.values())[:3000], "a" * 2000, "a " * 900, "中文" * 300, "x\0" * 600):
+    for text in (" ".join(TEXTS.values())[:1500], "a" * 400, "a " * 400, "中文" * 100, "x\0" * 100):
         for ends in ("character", "word"):
             chunks = bert.chunk(text, 16, ends=ends, disallowed_special=())
             assert "".join(chunk.text for chunk in chunks) == text
