@@ -374,7 +374,7 @@ RESERVED = {"id": 261, "content": "<|two|>", "special": True}
 BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
     # ---- what is not supported
     "version": ([("version", "2.0")], "x.json: version: '2.0' is not supported"),
-    "WordLevel": ([("model.type", "WordLevel")], "model.type: 'WordLevel' is not supported: only BPE and WordPiece"),
+    "type": ([("model.type", "Words")], "model.type: 'Words' is not supported: only BPE, WordPiece and WordLevel"),
     "dropout": ([("model.dropout", 0.1)], "model.dropout: 0.1 is not supported.*sample"),
     "prefix": ([("model.continuing_subword_prefix", "##")], "model.continuing_subword_prefix: '##' is not"),
     "suffix": ([("model.end_of_word_suffix", "</w>")], "for each byte with '</w>' behind it; there is none for 0x00"),

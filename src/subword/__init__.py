@@ -38,6 +38,7 @@ from .spec import (
     Template,
     Unigram,
     Vocab,
+    WordLevel,
     WordPiece,
 )
 from .tokenizer import Changed, Chunk, StreamDecoder, Tokenizer, load
@@ -84,6 +85,7 @@ __all__ = [
     "Unigram",
     "UnknownTokenError",
     "Vocab",
+    "WordLevel",
     "WordPiece",
     "__version__",
     "count_pieces",

@@ -156,6 +156,8 @@ class Model:
     def segmentations(self, piece: bytes) -> Segmentations:
         """All segmentations of a piece by a unigram model."""
 
+    @staticmethod
+    def word_level(pieces: bytes, offsets: _U64, ids: _U32, unk: int) -> Model: ...
     def made(self) -> _U32 | None:
         """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
 

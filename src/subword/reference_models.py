@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError
-from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordPiece
+from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordLevel, WordPiece
 from .unigram import reference as unigram
 from .unigram.reference import float32
 from .wordpiece import reference as wordpiece
@@ -200,9 +200,27 @@ class ReferenceScored:
         return None
 
 
+class ReferenceWordLevel:
+    """The piece itself, or what is unknown."""
+
+    missing = b""
+
+    def __init__(self, model: WordLevel) -> None:
+        self.unk = model.unk
+        self.ids = dict(model.vocab.items())
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        data = text_bytes(text)
+        yield self.ids.get(data, self.unk), len(data)
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
 _CLASSES: dict[type, Any] = {
     BPE: ReferenceBPE,
     WordPiece: ReferenceWordPiece,
+    WordLevel: ReferenceWordLevel,
     Unigram: ReferenceScored,
     ScoreBPE: ReferenceScored,
 }

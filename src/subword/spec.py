@@ -6,7 +6,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
         -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
-        -> BPE, WordPiece, Unigram or ScoreBPE -> Template
+        -> BPE, WordPiece, WordLevel, Unigram or ScoreBPE -> Template
 """
 
 from __future__ import annotations
@@ -573,6 +573,52 @@ class WordPiece:
         return cast("_core.Model", self._compiled)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class WordLevel:
+    """A piece is an entry as a whole; one that is none is the entry with the id `unk`, as a whole."""
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
+
+    vocab: Vocab
+    unk: int
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a WordLevel must be a Vocab, not {type(self.vocab).__name__}")
+        object.__setattr__(self, "unk", integer("unk", self.unk))
+
+    def __reduce__(self) -> Any:
+        return WordLevel, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type."""
+        return {"unk": self.unk}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return self.vocab.buffers()
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordLevel:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(Vocab.of_buffers(buffers), settings["unk"])
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as files of the vocabulary spell it."""
+        return piece.decode(errors="replace")
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: the model contradicts itself.
+        """
+        if self._compiled is None:
+            object.__setattr__(self, "_compiled", _core.Model.word_level(*self.vocab.packed(), self.unk))
+        return cast("_core.Model", self._compiled)
+
+
 # What an entry of a model with scores is.
 NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
 
@@ -693,8 +739,8 @@ def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece | Unigram | ScoreBPE
-MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, Unigram, ScoreBPE)}
+Model: TypeAlias = BPE | WordPiece | WordLevel | Unigram | ScoreBPE
+MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, Unigram, ScoreBPE)}
 
 
 def bpe_of(model: Model, why: str) -> BPE:

@@ -44,11 +44,11 @@ def load(
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE or a WordPiece, a `.tiktoken` file, a `vocab.json`
-            with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary
-            file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`,
-            `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked
-            by its SHA-256.
+        path: a native `.subword` file, a `tokenizer.json` with a BPE, WordPiece or WordLevel, a `.tiktoken` file, a
+            `vocab.json` with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's
+            vocabulary file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
+            `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded,
+            and checked by its SHA-256.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
             `vocab.json`) and is not a known one; for a `vocab.txt`, `"bert-uncased"` or `"bert-cased"`.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.

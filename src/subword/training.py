@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import bert, patterns, training_wordpiece
+from . import bert, patterns, training_baselines, training_wordpiece
 from .arguments import byte_count, choice, integer, list_of, path_of, string, thread_count, token_content
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .checkpoint import Checkpoint
@@ -44,7 +44,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 `llama3`: 128,000 entries and 256 special tokens, most of them reserved; up to three digits together.
 """
 
-_PATTERNS = {"bpe": "o200k", "wordpiece": "bert-cased"}
+_PATTERNS: dict[str, str | SplitRegex] = {
+    "bpe": "o200k",
+    "wordpiece": "bert-cased",
+    **training_baselines.BASELINES,
+}
 """Which pattern is taken where none is given."""
 
 TIE_RULES = ("smallest-ids", "first-seen", "largest-string")
@@ -60,8 +64,8 @@ def train(
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
     counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
-    vocab_size: int,
-    algorithm: Literal["bpe", "wordpiece"] = "bpe",
+    vocab_size: int | None = None,
+    algorithm: Literal["bpe", "wordpiece", "word", "rules", "character", "byte"] = "bpe",
     criterion: Literal["likelihood", "frequency"] = "likelihood",
     pattern: str | SplitRegex | None = None,
     digits: Literal["pattern", "one", "three-left", "three-right"] | None = None,
@@ -99,6 +103,12 @@ def train(
     With `algorithm="wordpiece"`, tokens are made of characters, those that continue a word with `##` in front, and what
     is learned is only the vocabulary: it is encoded with the longest entry first (`spec.WordPiece`).
 
+    Four others merge nothing; they are what subwords are compared with (`subword.audits.compare`). `"word"`: pieces are
+    looked up as a whole, the most frequent ones (of equals, the smaller as bytes) have entries, and `<unk>`, with the
+    id 0, stands for any other. `"rules"`: the same, with text cut by rules (`training_baselines.RULES`: underscores,
+    camelCase, common English endings). `"character"`: the most frequent characters (of equals, the smaller code
+    points), and `<unk>`. `"byte"`: the 256 bytes; texts are not looked at, and need not be given.
+
     Args:
         texts: the texts, each `str` or bytes, or rows (mappings, as of a data set of Hugging Face's) with a text in
             their `field`. One text alone is an error, not a corpus of its characters.
@@ -107,7 +117,7 @@ def train(
             are added up. How text became pieces stands in them; `pattern`, `digits`, `normalization` and
             `special_tokens` need not be given again, and must say the same if they are.
         vocab_size: how many entries the tokenizer has in the end, the 256 bytes (or the characters) and the special
-            tokens included.
+            tokens included. What merges nothing takes all there are if it is not given.
         criterion: of a WordPiece, which pair is merged: with `"likelihood"`, the one with the highest count(ab) /
             (count(a) * count(b)), as published; with `"frequency"`, that with the highest count(ab), as the trainer of
             HF tokenizers does it.
@@ -180,7 +190,7 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
-    choice("algorithm", algorithm, ("bpe", "wordpiece"))
+    choice("algorithm", algorithm, tuple(_PATTERNS))
     choice("criterion", criterion, training_wordpiece.CRITERIA)
     choice("unit", unit, ("byte", "character"))
     choice("tie_rule", tie_rule, TIE_RULES)
@@ -195,8 +205,23 @@ def train(
             "a WordPiece is made of characters, and of all there are: leave out unit, end_of_word, byte_order, "
             "checkpoint, max_token_bytes, initial, limit_alphabet and keep_whole_characters"
         )
+    is_baseline = algorithm in training_baselines.BASELINES
+    if is_baseline:
+        needless = {
+            "criterion": criterion != "likelihood",
+            "unit": unit != "byte",
+            "end_of_word": end_of_word,
+            "tie_rule": tie_rule != "smallest-ids",
+            "weights": weights,
+            "byte_order": algorithm != "byte" and byte_order != "value",
+            "checkpoint": checkpoint,
+            "max_token_bytes, initial, limit_alphabet and keep_whole_characters": wanted != Wanted(),
+        }
+        training_baselines.check(algorithm, pattern, [name for name, told in needless.items() if told])
+        pattern = training_baselines.RULES if algorithm == "rules" else pattern
     limit = None if memory is None else byte_count("memory", memory)
-    vocab_size = integer("vocab_size", vocab_size)
+    asked = None if is_baseline and vocab_size is None else integer("vocab_size", vocab_size)
+    vocab_size = asked or 0
     threads = thread_count(threads)
     if progress is not None and not callable(progress):
         raise SubwordValueError(f"progress must be a function of (stage, done, total), not {progress!r}")
@@ -212,8 +237,13 @@ def train(
         splitting = table.splitting
         _check_told(splitting, pattern, digits, normalization, specials)
         specials = splitting.special_tokens
-    if unit == "character" and UNK in specials:
-        raise SubwordValueError(f"{UNK!r} is a token of a character vocabulary anyway; leave it out of special_tokens")
+    has_unk = unit == "character" or (is_baseline and algorithm != "byte")
+    if has_unk and UNK in specials:
+        raise SubwordValueError(f"{UNK!r} is a token of such a vocabulary anyway; leave it out of special_tokens")
+    roles = (bos_token, eos_token, pad_token)
+    order = BYTE_ORDERS[byte_order]
+    if algorithm == "byte":
+        return Tokenizer(training_baselines.spec_of(algorithm, None, splitting, asked, least, order, roles))
     first_merges = 0
     if algorithm == "bpe":
         wanted.check_pieces(splitting)
@@ -255,6 +285,8 @@ def train(
             "there is nothing to train on: "
             + ("the texts hold nothing outside special tokens" if table.text_bytes else "no text was given")
         )
+    if is_baseline:
+        return Tokenizer(training_baselines.spec_of(algorithm, table, splitting, asked, least, order, roles))
     if limit is not None:
         table.check_memory(limit, vocab_size, weights, least)
     pieces, scale, pruned = table.pieces(weights, least, in_order=tie_rule == "first-seen")
@@ -341,7 +373,6 @@ def train(
         }
     if unit == "character":
         report |= {"unit": unit, "end_of_word": end_of_word, "alphabet": len(alphabet) - 1}
-    roles = (bos_token, eos_token, pad_token)
     if learned is not None:
         del report["byte_order"]
         report |= {"criterion": criterion, "alphabet": len(alphabet) - 1}

@@ -36,6 +36,7 @@ pub mod split;
 pub mod unicode;
 pub mod unigram;
 pub mod vocab;
+pub mod wordlevel;
 pub mod wordpiece;
 
 pub use error::{Error, Kind, Result};

@@ -12,6 +12,7 @@ use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
 use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
+use crate::wordlevel::WordLevel;
 use crate::wordpiece::WordPiece;
 
 #[allow(clippy::large_enum_variant)] // there is one a tokenizer, and it stands behind an Arc
@@ -19,6 +20,7 @@ pub enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),
     Scored(Scored),
+    WordLevel(WordLevel),
 }
 
 impl Model {
@@ -27,13 +29,14 @@ impl Model {
             Self::Bpe(bpe) => &bpe.vocab,
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
             Self::Scored(scored) => scored.vocab(),
+            Self::WordLevel(words) => &words.vocab,
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) | Self::Scored(_) => None,
+            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
         }
     }
 
@@ -61,6 +64,7 @@ impl Model {
             Self::Bpe(bpe) => bpe.encode(piece, out),
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
+            Self::WordLevel(words) => words.encode(piece, out),
         }
     }
 
@@ -92,6 +96,7 @@ impl Model {
                 Self::Bpe(bpe) => bpe.covers(token, piece, end),
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
                 Self::Scored(_) => 0,
+                Self::WordLevel(_) => piece.len(),
             };
             end
         }));
@@ -143,6 +148,7 @@ impl Model {
             Self::Bpe(bpe) => bpe.plan(),
             Self::WordPiece(wordpiece) => wordpiece.plan(),
             Self::Scored(scored) => scored.plan(),
+            Self::WordLevel(words) => words.plan(),
         }
     }
 }

@@ -32,6 +32,7 @@ use subword_core::pipeline::Stop;
 use subword_core::scored::Scored;
 use subword_core::split::regex::{Regex, Syntax};
 use subword_core::vocab::Vocab;
+use subword_core::wordlevel::WordLevel;
 use subword_core::wordpiece::WordPiece;
 use text::{ids_of, str_of, Rows, Text, Texts};
 
@@ -191,6 +192,19 @@ impl Model {
     /// All segmentations of a piece by a unigram model.
     fn segmentations(&self, py: Python<'_>, piece: &[u8]) -> PyResult<pieces::Segmentations> {
         interruptible(py, |_| pieces::Segmentations::new(self.0.clone(), piece))
+    }
+
+    #[staticmethod]
+    fn word_level(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        unk: u32,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        interruptible(py, |_| WordLevel::new(Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?, unk))
+            .map(|words| Self(Arc::new(core::model::Model::WordLevel(words))))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {

@@ -20,6 +20,7 @@ from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
 from .common import UsageError, one_line
+from .compare import compare
 from .convert import convert
 from .count import count
 from .count_pieces import count_pieces
@@ -42,6 +43,7 @@ COMMANDS = {
         encode,
         decode,
         count,
+        compare,
         show,
         info,
         vocab,

@@ -21,6 +21,7 @@ from ..report.terminal import visible
 from ..report.training import curve_line, training_page
 from ..spec import SplitRegex
 from ..tokenizer import Tokenizer
+from ..training_baselines import BASELINES, RULES
 from ..training_wordpiece import CRITERIA
 from ..writing import replacing
 from . import common
@@ -150,9 +151,12 @@ def train(
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
     normalization: NormalizationOpt = None,
     algorithm: Annotated[
-        Literal["bpe", "wordpiece"],
+        Literal["bpe", "wordpiece", "word", "rules", "character", "byte"],
         typer.Option(
-            "--algorithm", metavar="bpe|wordpiece", parser=common.one_of("bpe", "wordpiece"), help="Which model."
+            "--algorithm",
+            metavar="NAME",
+            parser=common.one_of("bpe", "wordpiece", *BASELINES),
+            help=f"Which model: bpe, wordpiece; without merges, for comparison: {', '.join(BASELINES)}.",
         ),
     ] = "bpe",
     criterion: Annotated[
@@ -281,9 +285,10 @@ def train(
       subword train corpus/ --sizes 8k,16k,32k -o "tok-{size}.json" --checkpoint tok.checkpoint
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
+      subword train corpus/ -v 50k -o words.subword --algorithm word
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
-    if not files and not counted:
+    if not files and not counted and algorithm != "byte":
         raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
     if files and counted:
         raise common.UsageError("give files or --counts, not both")
@@ -293,6 +298,8 @@ def train(
         raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
     if sizes is not None and vocab_size is not None:
         raise common.UsageError("give --vocab-size or --sizes, not both")
+    if algorithm in BASELINES and (sizes is not None or report_to is not None):
+        raise common.UsageError(f"--sizes and --report are about merges, and {algorithm} has none")
     outs = {out: None} if sizes is None else _outs(out, sizes)
     for path in outs:
         common.check_out(path, force)
@@ -334,7 +341,9 @@ def train(
             arguments[name] = value
     if algorithm == "wordpiece" and not is_given("pattern") and regex is None and not preset:
         arguments["pattern"] = "bert-cased"
-    if arguments["vocab_size"] is None:
+    if algorithm == "rules":
+        arguments["pattern"] = RULES if not is_given("pattern") and regex is None else arguments["pattern"]
+    if arguments["vocab_size"] is None and algorithm not in BASELINES:
         raise common.UsageError("give --vocab-size, or a --preset that has one")
     if sizes is not None and unit == "byte":
         tokens = {token for token in (*arguments["special_tokens"], bos, eos, pad) if token}
@@ -459,25 +468,28 @@ def _merged_ids(tok: Tokenizer) -> list[int]:
 
 
 def _speed(summary: dict[str, Any]) -> str:
-    if summary["bytes"] is None:
+    if summary.get("bytes") is None:
         return ""
     return f" ({summary['bytes'] / 1e6 / max(summary['seconds'], 0.001):,.1f} MB/s)"
 
 
 def _render(summary: dict[str, Any]) -> None:
-    amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
-    if summary["bytes"] is not None:
+    amounts = ""
+    if "pieces" in summary:
+        amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
+    if summary.get("bytes") is not None:
         amounts = f"{summary['bytes'] / 1e6:,.2f} MB in {amounts}"
+    if "unknown" in summary:
+        amounts += f"; {summary['unknown']:,} of {summary['known'] + summary['unknown']:,} unknown"
     pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
     if pruned:
         amounts += f"; {pruned:,} rarer ones left out, {summary['pruned']['certain_merges']:,} merges certain"
-    common.print_card(
-        (
-            ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
-            ("text", amounts),
-            ("tokens", curve_line(summary)),
-            ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
-            ("first merges", "  ".join(summary["first_merges"])),
-            ("written to", " and ".join([*_written(summary), *filter(None, [summary["report"]])])),
-        )
+    rows = (
+        ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
+        ("text", amounts),
+        ("tokens", curve_line(summary)),
+        ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
+        ("first merges", "  ".join(summary["first_merges"])),
+        ("written to", " and ".join([*_written(summary), *filter(None, [summary["report"]])])),
     )
+    common.print_card([(name, value) for name, value in rows if value])

@@ -1,5 +1,5 @@
 """tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words, or
-WordPiece.
+WordPiece, or WordLevel.
 
 One JSON object. Read, with ids equal to that library's:
 
@@ -17,6 +17,7 @@ One JSON object. Read, with ids equal to that library's:
     model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix;
                     unk_token, fuse_unk and byte_fallback change nothing where bytes are merged: all are known
                     WordPiece: vocab {token: id}, unk_token, continuing_subword_prefix, max_input_chars_per_word
+                    WordLevel: vocab {token: id}, unk_token; all else is as with a WordPiece
 
 A BPE over characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these for a pre_tokenizer,
 a BPEDecoder, an end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so

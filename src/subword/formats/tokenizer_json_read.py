@@ -38,6 +38,7 @@ from ..spec import (
     StripAccents,
     Template,
     Vocab,
+    WordLevel,
     WordPiece,
 )
 from .json_node import Node, parse, shown
@@ -57,7 +58,7 @@ _LEFT_OUT = {
     "padding": "it adds ids, which `encode` never does; pad where batches are made",
 }
 _FIXED_MODEL_FIELDS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": ((None, "BPE"), "only BPE and WordPiece are supported"),
+    "type": ((None, "BPE"), "only BPE, WordPiece and WordLevel are supported"),
     "dropout": ((None, 0, 0.0), "it makes ids random; set it to null and use `sample`"),
     "continuing_subword_prefix": ((None, ""), "a byte-level BPE has none"),
     # In a byte-level BPE what is unknown fuses, or falls back to bytes, or is `unk_token`: nothing is.
@@ -620,10 +621,11 @@ def is_scored(model: Node) -> bool:
 
 
 def is_word_piece(model: Node) -> bool:
-    """Whether a model is a WordPiece. Old files do not say the type: a BPE has merges, a word list has no prefix."""
+    """Whether a model is a WordPiece, or the like of it with whole words. Old files do not say the type: a BPE has
+    merges, a word list has no prefix."""
     fields = model.fields()
     is_untold = fields.get("type") is None and "merges" not in fields and "continuing_subword_prefix" in fields
-    return fields.get("type") == "WordPiece" or is_untold
+    return fields.get("type") in ("WordPiece", "WordLevel") or is_untold
 
 
 def read_word_piece(root: Node) -> Spec:
@@ -643,14 +645,16 @@ def read_word_piece(root: Node) -> Spec:
             raise root["added_tokens"].child(index, None).error(f"{problem}; set `special` to false")
         gone.add(extra.content)
     template = read_post_processor(root.get("post_processor"), Known(words, added.values()))
+    vocab = Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone)
+    model: WordPiece | WordLevel
+    if node.fields().get("type") == "WordLevel":
+        model = WordLevel(vocab, unk)
+    else:
+        prefix, most = node["continuing_subword_prefix"].text(), node["max_input_chars_per_word"].number(0, 2**63 - 1)
+        model = WordPiece(vocab, unk, prefix, most)
     return Spec(
         stages=(*matching(added, False), *normalizers, *matching(added, True), *splitting),
-        model=WordPiece(
-            Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone),
-            unk,
-            node["continuing_subword_prefix"].text(),
-            node["max_input_chars_per_word"].number(0, 2**63 - 1),
-        ),
+        model=model,
         extra=tuple(sorted(added.values(), key=lambda token: token.id)),
         template=template,
         decode=_read_word_decoder(root.get("decoder")),

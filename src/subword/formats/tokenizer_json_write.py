@@ -33,6 +33,7 @@ from ..spec import (
     StripAccents,
     Template,
     Unigram,
+    WordLevel,
     WordPiece,
 )
 from .rank_merges import merges_of_rank_model
@@ -59,7 +60,7 @@ def write(spec: Spec) -> bytes:
     """
     if not isinstance(spec.model, (Unigram, ScoreBPE)):
         _check_stages(spec)
-    if isinstance(spec.model, WordPiece):
+    if isinstance(spec.model, (WordPiece, WordLevel)):
         return _written_word_piece(spec, spec.model)
     if isinstance(spec.model, (Unigram, ScoreBPE)):
         scored = document_of(spec, _refuse, _added_token, partial(_post_processor, spec.template))
@@ -101,11 +102,11 @@ def write(spec: Spec) -> bytes:
     return _dumped(document, [[names[left], names[right]] for left, right in merges])
 
 
-def _written_word_piece(spec: Spec, model: WordPiece) -> bytes:
+def _written_word_piece(spec: Spec, model: WordPiece | WordLevel) -> bytes:
     model_vocab = {_text_of(piece, id): id for piece, id in model.vocab.items()}
     added = sorted((token for token in spec.extra if token.kind != "unmatchable"), key=lambda token: token.id)
     if len(added) < len(spec.extra):
-        _refuse("unmatchable tokens of a WordPiece: they would be tokens of the model")
+        _refuse("unmatchable tokens of words: they would be tokens of the model")
     names = {id: token for token, id in model_vocab.items()} | {token.id: token.content for token in added}
     vocab = _with_added_tokens(model_vocab, added)
     rewriting = [stage for stage in spec.stages if not isinstance(stage, MatchTokens)]
@@ -122,6 +123,10 @@ def _written_word_piece(spec: Spec, model: WordPiece) -> bytes:
         if problem is not None:
             _refuse(f"the token {token.content!r} (id {token.id}): {problem}")
     _warn_of_roles(spec)
+    pieces: dict[str, Any] = {}
+    if isinstance(model, WordPiece):
+        pieces["continuing_subword_prefix"] = model.continuing_subword_prefix
+        pieces["max_input_chars_per_word"] = model.max_input_chars_per_word
     document = {
         "version": "1.0",
         "truncation": None,
@@ -132,10 +137,9 @@ def _written_word_piece(spec: Spec, model: WordPiece) -> bytes:
         "post_processor": _post_processor(spec.template, names, last_type=1),
         "decoder": _word_decoder(spec.decode),
         "model": {
-            "type": "WordPiece",
+            "type": type(model).__name__,
             "unk_token": names[model.unk],
-            "continuing_subword_prefix": model.continuing_subword_prefix,
-            "max_input_chars_per_word": model.max_input_chars_per_word,
+            **pieces,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
         },
     }
@@ -347,7 +351,7 @@ def _pre_tokenizer(spec: Spec) -> dict[str, Any] | None:
     cutting = [stage for stage in spec.stages if isinstance(stage, kinds) and stage != _WHOLE]
     prefix_space = PrefixSpace() in spec.stages
     by_bytes = isinstance(spec.model, BPE) and spec.model.unit == "byte"
-    if isinstance(spec.model, WordPiece) and not cutting and not prefix_space:
+    if isinstance(spec.model, (WordPiece, WordLevel)) and not cutting and not prefix_space:
         return None
     built_in = by_bytes and cutting[-1:] == [Split("gpt2", SPLIT_UNICODE)]
     if built_in:

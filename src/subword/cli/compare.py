@@ -1,0 +1,131 @@
+"""`subword compare`: tokenizers side by side on the same text."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from ..audits import comparison, patches
+from ..errors import SubwordValueError
+from ..formats import LeftOutError
+from ..tokenizer import Tokenizer, load
+from ..training_baselines import BASELINES
+from . import common
+
+
+def compare(
+    tokenizers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TOKENIZERS", help="Tokenizer files or known names.", show_default=False),
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Files, folders, globs, -; may be repeated."),
+    ] = None,
+    text: common.TextOpt = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            parser=common.one_of(*BASELINES, "all"),
+            show_default=False,
+            help=f"Trained on this very text: {', '.join(BASELINES)}, or all; may be repeated.",
+        ),
+    ] = None,
+    vocab_size: Annotated[
+        int | None,
+        typer.Option(
+            "--vocab-size",
+            "-v",
+            metavar="SIZE",
+            parser=common.parse_size,
+            show_default=False,
+            help="The most entries of baselines; all there are if not given.",
+        ),
+    ] = None,
+    patch_bytes: Annotated[
+        float | None,
+        typer.Option("--patches", metavar="BYTES", min=1.0, help="Byte patches by entropy, so long on average."),
+    ] = None,
+    rule: Annotated[
+        Literal["global", "monotonic"],
+        typer.Option(
+            "--patch-rule",
+            metavar="global|monotonic",
+            parser=common.one_of(*patches.RULES),
+            help="A patch starts where entropy is high, or where it rises.",
+        ),
+    ] = "global",
+    width: Annotated[
+        int, typer.Option("--width", metavar="N", min=1, help="Numbers a row of the table of embeddings.")
+    ] = comparison.WIDTH,
+    threads: common.ThreadsOpt = None,
+    field: common.FieldOpt = "text",
+    stdin_format: common.StdinOpt = "text",
+    json: common.JsonOpt = False,
+) -> None:
+    """Compare tokenizers on a text: vocabulary, tokens, unknown ones, what attention and the table of embeddings cost.
+
+    attention is the sum of T² over the texts, T being the tokens of each; table is ids times --width. What looks like a
+    special token is plain text. On a terminal a table; through a pipe the same with tabs, a heading first. --json
+    prints {"rows": [...]}.
+
+    \b
+    Examples:
+      subword compare gpt2 o200k_base --file book.txt
+      subword compare tokenizer.json --baseline all --patches 4.5 --file book.txt
+      subword compare a.json b.json --file corpus/*.jsonl.zst --field content --json
+      git diff | subword compare cl100k_base --baseline byte
+    """
+    names = list(dict.fromkeys(tokenizers or ()))
+    wanted = list(BASELINES) if "all" in (baseline or ()) else baseline or []
+    if not names and not wanted and patch_bytes is None:
+        raise common.UsageError("nothing to compare: give tokenizers, --baseline or --patches")
+    source = common.Input(files, text, field, stdin_format)
+    loaded = {name: _loaded(name) for name in names}
+    texts = [b"".join(document.parts) for document in source.documents(whole=True)]
+    rows = comparison.compare(
+        loaded,
+        texts,
+        baselines=wanted,
+        vocab_size=vocab_size,
+        patch_bytes=patch_bytes,
+        rule=rule,
+        width=width,
+        threads=threads,
+    )
+    _render([asdict(row) for row in rows], json)
+
+
+def _loaded(name: str) -> Tokenizer:
+    try:
+        return load(name)
+    except LeftOutError as error:
+        raise SubwordValueError(
+            f"{error.problem}; make a whole file of it first, with subword convert, which takes --pattern and --special"
+        ) from error
+
+
+def _render(rows: list[dict[str, Any]], json: bool) -> None:
+    if json:
+        common.print_json({"rows": rows})
+        return
+    headings = [field.name for field in fields(comparison.Row)]
+    if not sys.stdout.isatty():
+        common.print_tsv(*headings)
+        for row in rows:
+            common.print_tsv(*row.values())
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading.replace("_", " "), justify="left" if heading in ("name", "model") else "right")
+    for row in rows:
+        table.add_row(*(Text(cell if isinstance(cell, str) else f"{cell:,}") for cell in row.values()))
+    common.console().print(table)
