@@ -1,0 +1,27 @@
+"""What a tokenizer costs, and whom: one file an audit, each a function from a tokenizer and texts to plain data.
+
+The results are frozen dataclasses of numbers, strings and tuples, so `dataclasses.asdict` makes JSON of them.
+`report/audits.py` says what they look like.
+"""
+
+from .efficiency import Efficiency, efficiency, renyi_efficiency, renyi_entropy
+from .fairness import Fairness, Language, fairness, gini
+from .numbers import Numbers, numbers
+from .parallel import Collection, Parallel, builtin_passage, read_parallel
+
+__all__ = [
+    "Collection",
+    "Efficiency",
+    "Fairness",
+    "Language",
+    "Numbers",
+    "Parallel",
+    "builtin_passage",
+    "efficiency",
+    "fairness",
+    "gini",
+    "numbers",
+    "read_parallel",
+    "renyi_efficiency",
+    "renyi_entropy",
+]
