@@ -49,7 +49,7 @@ def page() -> str:
     for name, group in GROUPS.items():
         parts += [f"## subword {name}", f"```text\n{help_of(name)}\n```"]
         for command in group.registered_commands:
-            called = command.name or getattr(command.callback, "__name__", "")
+            called = str(command.name or getattr(command.callback, "__name__", ""))
             parts += [f"### subword {name} {called}", f"```text\n{help_of(name, called)}\n```"]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 

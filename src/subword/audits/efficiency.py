@@ -71,7 +71,7 @@ class Efficiency:
     """Tokens of the whole text (marks and white space too) for each of its words."""
     distinct_words: int
     one_token_words: float
-    """The share of words that are one token, with a space before or without: of the words of the text as they follow."""
+    """The share of words that are one token, with a space before or without: of all words of the text."""
     one_token_distinct: float
     """The same of its distinct words."""
     entropy: float
@@ -112,7 +112,7 @@ def renyi_entropy(counts: Iterable[int], alpha: float = ALPHA) -> float:
 
 
 def renyi_efficiency(counts: Iterable[int], alpha: float = ALPHA, vocabulary: int | None = None) -> float:
-    """Rényi's entropy over the greatest that so many entries can have: of the vocabulary, or (None) of those counted."""
+    """Rényi's entropy over the greatest of so many entries: those of the vocabulary, or (None) those counted."""
     each = [count for count in counts if count]
     size = len(each) if vocabulary is None else vocabulary
     return renyi_entropy(each, alpha) / math.log2(size) if size > 1 else 1.0

@@ -89,8 +89,8 @@ def gini(values: Sequence[float]) -> float:
 def fairness(tok: Tokenizer, texts: Collection, *, window: int = 128_000, price: float | None = None) -> Fairness:
     """Tokens, premiums and what follows from them, for each language.
 
-    What looks like a special token is text. Of FLORES each text is encoded with the tokens that the tokenizer puts around
-    a text, as the published figures were; of other collections without.
+    What looks like a special token is text. Texts of FLORES are encoded with the tokens that the tokenizer puts around
+    a text, as they were for the published figures; those of other collections without.
 
     Args:
         texts: as `read_parallel` or `builtin_passage` gives them.

@@ -2,9 +2,9 @@
 
 Three layouts are recognised:
 
-* FLORES-200: folders `dev` and `devtest` (or one of them) with a file a language, `hin_Deva.dev`, aligned by line. As in
-  A. Petrov et al. 2023, "Language Model Tokenizers Introduce Unfairness Between Languages", the lines of all files of
-  a language are one text, with a space between two; the empty line after the last newline of a file is one of them.
+* FLORES-200: folders `dev` and `devtest` (or one of them) with a file a language, `hin_Deva.dev`, aligned by line. As
+  in A. Petrov et al. 2023, "Language Model Tokenizers Introduce Unfairness Between Languages", the lines of all files
+  of a language are one text, with a space between two; the empty line after a file's last newline is one of them.
 * Tatoeba, as its test sets are handed out: two files a pair of languages, `tatoeba.fra-eng.fra` and
   `tatoeba.fra-eng.eng`, aligned by line. Each language has English sentences of its own to be compared with.
 * UDHR, and whatever else has a file a language: `hin.txt`, or `udhr_hin.txt` with the head that the project "UDHR in
@@ -27,8 +27,8 @@ REFERENCE = "eng"
 PASSAGE = Path(__file__).with_name("passage.txt")
 
 NOTE = (
-    "The built-in passage: ten everyday sentences, written by a machine and not reviewed by speakers. It ranks languages "
-    "much as FLORES and UDHR do; for figures to quote, give a folder of parallel texts."
+    "The built-in passage: twelve plain sentences, written by a machine and not reviewed by speakers. It ranks "
+    "languages much as FLORES and UDHR do; for figures to quote, give a folder of parallel texts."
 )
 
 
@@ -57,7 +57,7 @@ class Collection:
 
 
 def builtin_passage() -> Collection:
-    """The passage of ten sentences in many languages, written for this project; see `NOTE`."""
+    """The passage of twelve sentences in many languages, written for this project; see `NOTE`."""
     blocks = re.split(r"^\[(\w+)\] (.+)\n", PASSAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
     texts = {code: (name, " ".join(lines.split("\n")).strip()) for code, name, lines in _threes(blocks)}
     reference = "eng_Latn"

@@ -1,6 +1,7 @@
 """The command line: `subword COMMAND …`. One file a command; each parses, calls the package, and renders.
 
-To add a command: one file here and one row in `COMMANDS`, or in `GROUPS` if it has commands of its own. What goes wrong is raised, and told in one place: `main`.
+To add a command: one file here and one row in `COMMANDS`, or in `GROUPS` if it has commands of its own. What goes wrong
+is raised, and told in one place: `main`.
 
 Exit codes: 0 done; 1 a tokenizer, a file or a text cannot be used; 2 the command line cannot be used; 130 Ctrl-C;
 141 whoever read the output stopped reading (what a shell reports of other programs too).

@@ -180,8 +180,8 @@ def fairness(
 ) -> None:
     """What the same content costs in different languages: tokens, premium, context, price.
 
-    A premium is how many times as many tokens a language takes as English (or as --reference). --json prints a list with
-    an object a language, from the smallest premium to the greatest.
+    A premium is how many times as many tokens a language takes as English (or as --reference). --json prints a list
+    with an object a language, from the smallest premium to the greatest.
 
     \b
     Examples:

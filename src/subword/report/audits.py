@@ -11,10 +11,12 @@ from .._core import __version__
 from ..audits import Efficiency, Fairness, Language, Numbers
 from ..tokenizer import Tokenizer
 from . import charts, page
-from .parts import Block, Chart, Facts, Finding, Note, Part, Pieces, Table, joined, sections
+from .parts import Block, Cell, Chart, Facts, Finding, Note, Part, Pieces, Table, joined, sections
 
 DEAR = 4.0
 """A premium that is a finding: the language has a quarter of the window."""
+LONGEST = 32
+"""So many characters of a word stand in a table."""
 DECOMPOSED = 0.9
 """Composing a text saves at least a tenth of its tokens: a finding about the text."""
 
@@ -66,8 +68,8 @@ def efficiency_part(results: Sequence[Efficiency]) -> Part:
     return Part("Efficiency", (
         Table("What a token holds.", headings, tuple((name, *cells) for name, cells in rows), brief=len(rows)),
         Note(
-            "A word stands between white space, without the marks at its ends: where a language puts no spaces, figures of "
-            "words mean nothing. It counts as one token if it is, with a space before it or without."
+            "A word stands between white space, without the marks at its ends: where a language puts no spaces, "
+            "figures of words mean nothing. It counts as one token if it is, with a space before it or without."
         ),
         *(_lengths(each) for each in results),
         *(Pieces(f"How {each.source} starts, token by token.", each.sample) for each in results),
@@ -76,9 +78,15 @@ def efficiency_part(results: Sequence[Efficiency]) -> Part:
 
 
 def _wasteful(result: Efficiency) -> Table:
-    rows = tuple((split.word, split.count, joined(split.pieces), split.extra) for split in result.wasteful)
+    rows = tuple(
+        (_short(split.word), split.count, _short(joined(split.pieces)), split.extra) for split in result.wasteful
+    )
     caption = f"The words of {result.source} whose splits cost the most."
     return Table(caption, ("word", "times", "cut", "tokens lost"), rows, brief=5)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _lengths(result: Efficiency) -> Chart:
@@ -121,21 +129,23 @@ def _fairness(result: Fairness) -> Iterator[Block]:
     yield from _findings(result, measured)
     yield _by_script(measured)
     money = () if result.price is None else ("cost",)
-    headings = ("language", "tokens", "premium", "byte premium", "tokens per char.", "window, words", *money)
-    rows = tuple(
+    headings = ("language", "code", "tokens", "premium", "of bytes", "per char.", "window", *money)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            _label(row), row.tokens, _two(row.premium), _two(row.byte_premium), _two(row.tokens_per_character),
-            row.window_words, *([_two(row.cost)] if money else []),
+            row.name or "", row.language, row.tokens, _rounded(row.premium), _rounded(row.byte_premium),
+            _rounded(row.tokens_per_character), row.window_words, *([_rounded(row.cost)] if money else []),
         )
         for row in result.languages
     )  # fmt: skip
-    cost = f" Cost: of what takes a million of those words, at {result.price:g} a million tokens." if money else ""
-    yield Table(
-        f"The same content in each language. Window: how much of it {result.window:,} tokens hold, in words of "
-        f"{result.reference}.{cost}",
-        headings,
-        rows,
+    told = (
+        f"The same content in each language. Premium: tokens, and bytes, relative to {result.reference}. Per char.: "
+        f"tokens a character. Window: how much content {result.window:,} tokens hold, in words of {result.reference}."
     )
+    if money:
+        told += f" Cost: of what takes a million of those words, at {result.price:g} a million tokens."
+    if not any(row.name for row in result.languages):
+        headings, rows = headings[1:], tuple(row[1:] for row in rows)
+    yield Table(told, headings, rows)
 
 
 def _findings(result: Fairness, measured: Sequence[Language]) -> Iterator[Finding]:
@@ -180,7 +190,7 @@ def _by_script(rows: Sequence[Language]) -> Chart:
 
     def make(alt: Any) -> Any:
         x = alt.X("premium:Q", title="premium", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=8))
-        y = alt.Y("script:N", sort=order, title=None)
+        y = alt.Y("script:N", sort=order, title=None, axis=alt.Axis(minExtent=96))
         base = alt.Chart(alt.Data(values=points))
         rule = alt.Chart(alt.Data(values=[{"x": 1}])).mark_rule(color="currentColor", opacity=0.5, strokeDash=[4, 4])
         return rule.encode(x="x:Q") + base.mark_circle(color=charts.COLOUR, size=70, opacity=0.75).encode(x=x, y=y)
@@ -200,8 +210,8 @@ def _told(row: Language) -> str:
     return f"{row.premium or 0:.2f} {_label(row)}"
 
 
-def _two(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
 
 
 # ======================== numbers ========================

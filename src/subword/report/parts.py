@@ -19,6 +19,9 @@ from rich.text import Text
 from . import charts, page
 from .terminal import COLOURS, RULE, visible
 
+SHORT = 10
+"""A column of a terminal's table whose cells have at most so many characters is not folded."""
+
 Cell: TypeAlias = "str | int | float | None"
 
 
@@ -117,12 +120,13 @@ def _renderable(block: Block, brief: bool) -> Iterator[RenderableType]:
             card.add_row(name, Text(value))
         yield card
     elif isinstance(block, Table):
+        yield Text(f"\n{block.caption}", "dim")
         yield _table(block, brief)
     elif isinstance(block, Pieces):
         text = Text()
         for number, piece in enumerate(block.pieces):
             text.append(visible(piece), f"black on {COLOURS[number % len(COLOURS)]}")
-        yield Text(block.caption, "dim")
+        yield Text(f"\n{block.caption}", "dim")
         yield text
     elif isinstance(block, Finding):
         yield Text(f"! {block.what}", "bold yellow")
@@ -132,12 +136,11 @@ def _renderable(block: Block, brief: bool) -> Iterator[RenderableType]:
 
 
 def _table(block: Table, brief: bool) -> RichTable:
-    table = RichTable(
-        box=box.SIMPLE_HEAD, pad_edge=False, title=Text(block.caption), title_justify="left", title_style="dim"
-    )
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     right = page.numeric(block.headings, block.rows)
-    for heading, to_the_right in zip(block.headings, right, strict=True):
-        table.add_column(heading, justify="right" if to_the_right else "left", overflow="fold")
+    for at, (heading, to_the_right) in enumerate(zip(block.headings, right, strict=True)):
+        short = max((len(page.number(row[at])) for row in block.rows), default=0) <= SHORT
+        table.add_column(heading, justify="right" if to_the_right else "left", overflow="fold", no_wrap=short)
     rows = list(block.rows)
     hidden = len(rows) - 2 * block.brief
     for at, row in enumerate(rows):
