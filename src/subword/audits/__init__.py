@@ -6,6 +6,7 @@ The results are frozen dataclasses of numbers, strings and tuples, so `dataclass
 
 from .efficiency import Efficiency, efficiency, renyi_efficiency, renyi_entropy
 from .fairness import Fairness, Language, fairness, gini
+from .letters import Letters, letters
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
 
@@ -14,12 +15,14 @@ __all__ = [
     "Efficiency",
     "Fairness",
     "Language",
+    "Letters",
     "Numbers",
     "Parallel",
     "builtin_passage",
     "efficiency",
     "fairness",
     "gini",
+    "letters",
     "numbers",
     "read_parallel",
     "renyi_efficiency",

@@ -14,6 +14,7 @@ from rich.text import Text
 from ..audits import Collection, builtin_passage, read_parallel
 from ..audits import efficiency as measure_efficiency
 from ..audits import fairness as measure_fairness
+from ..audits import letters as measure_letters
 from ..audits import numbers as measure_numbers
 from ..audits.efficiency import ALPHA, Efficiency
 from ..audits.fairness import Fairness
@@ -113,7 +114,7 @@ def report_(
     special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
-    """The whole report: efficiency on the texts, if there are any, fairness across languages, and numbers.
+    """The whole report: efficiency on the texts, if there are any, fairness across languages, numbers, letters.
 
     \b
     Examples:
@@ -128,9 +129,9 @@ def report_(
         data["efficiency"] = found
         parts.append(report.efficiency_part(found))
     fair = _fairness(tok, parallel, reference, window, price)
-    cut = measure_numbers(tok)
-    data |= {"fairness": fair, "numbers": cut}
-    parts += [report.fairness_part(fair), report.numbers_part(cut)]
+    cut, spelt = measure_numbers(tok), measure_letters(tok)
+    data |= {"fairness": fair, "numbers": cut, "letters": spelt}
+    parts += [report.fairness_part(fair), report.numbers_part(cut), report.letters_part(spelt)]
     _show(tok, name, data, parts, json, html, brief=True)
 
 
@@ -214,6 +215,28 @@ def numbers(
     tok, name = _start(tokenizer, pattern, regex, special, html, force)
     found = measure_numbers(tok)
     _show(tok, name, found, [report.numbers_part(found)], json, html)
+
+
+@audit.command()
+def letters(
+    tokenizer: common.TokenizerArg,
+    html: HtmlOpt = None,
+    force: common.ForceOpt = False,
+    pattern: common.PatternOpt = None,
+    regex: common.RegexOpt = None,
+    special: common.SpecialOpt = None,
+    json: common.JsonOpt = False,
+) -> None:
+    """Which tokens hold which letters, what reversal does to them, whether rhymes show.
+
+    \b
+    Examples:
+      subword audit letters o200k_base
+      subword audit letters tokenizer.json --json
+    """
+    tok, name = _start(tokenizer, pattern, regex, special, html, force)
+    found = measure_letters(tok)
+    _show(tok, name, found, [report.letters_part(found)], json, html)
 
 
 def _start(

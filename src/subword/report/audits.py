@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._core import __version__
-from ..audits import Efficiency, Fairness, Language, Numbers
+from ..audits import Efficiency, Fairness, Language, Letters, Numbers
 from ..tokenizer import Tokenizer
 from . import charts, page
 from .parts import Block, Cell, Chart, Facts, Finding, Note, Part, Pieces, Table, joined, sections
@@ -248,3 +248,28 @@ def _numbers(result: Numbers) -> Iterator[Block]:
     yield Table(caption, ("written", "cut", "tokens", "shapes", "% in the commonest"), rows, brief=len(rows))
     sums = tuple((joined(left), joined(right), joined(total)) for left, right, total in result.sums)
     yield Table("Sums: do the pieces of both numbers and of the sum stand over each other?", ("", "+", "="), sums)
+
+
+# ======================== letters ========================
+
+
+def letters_part(result: Letters) -> Part:
+    words = tuple(
+        (word.word, joined(word.pieces), f"{word.letter}: {' + '.join(map(str, word.held))} = {sum(word.held)}",
+         joined(word.reversed))
+        for word in result.words
+    )  # fmt: skip
+    rhymes = tuple(
+        ("  ".join(map(joined, rhyme.pieces)), f"{rhyme.alike} of {len(rhyme.words)}") for rhyme in result.rhymes
+    )
+    return Part("Letters", (
+        Facts((
+            ("pieces that survive reversal", f"{100 * result.reversible:.0f} %"),
+            ("rhymes with the same last piece", f"{100 * result.rhyming:.0f} %"),
+        )),
+        Table(
+            "A model sees the ids of these pieces, not their letters; backwards, a word is made of quite other ones.",
+            ("word", "pieces", "letters", "backwards"), words, brief=len(words),
+        ),
+        Table("Words that rhyme, and how many of them end in the same piece.", ("rhyme", "alike"), rhymes),
+    ))  # fmt: skip
