@@ -34,7 +34,8 @@ def plain(value: Any) -> Any:
 
 def audit_page(tok: Tokenizer, name: str, parts: Sequence[Part]) -> str:
     """The report as one HTML file."""
-    size = f"{len(tok.vocab):,} entries, {len(tok.special_tokens):,} special tokens"
+    special = len(tok.special_tokens)
+    size = f"{len(tok.vocab):,} entries, {special:,} special token{'' if special == 1 else 's'}"
     lead = f"What it costs, whom, and how it cuts text: {size}."
     foot = f"subword {__version__} · fingerprint {tok.fingerprint}"
     return page.page(f"Audit of {name}", lead, *sections(parts), foot=foot)
@@ -51,18 +52,18 @@ def efficiency_part(results: Sequence[Efficiency]) -> Part:
         ("words", [each.words for each in results]),
         ("tokens", [each.tokens for each in results]),
         ("bytes per token", [each.bytes_per_token.mean for each in results]),
-        ("  deviation", [each.bytes_per_token.deviation for each in results]),
+        ("deviation of bytes", [each.bytes_per_token.deviation for each in results]),
         ("characters per token", [each.characters_per_token.mean for each in results]),
-        ("  deviation", [each.characters_per_token.deviation for each in results]),
+        ("deviation of characters", [each.characters_per_token.deviation for each in results]),
         ("words per token", [each.words_per_token for each in results]),
         ("fertility (tokens per word)", [each.fertility for each in results]),
         ("words that are one token, %", [100 * each.one_token_words for each in results]),
-        ("  of distinct words, %", [100 * each.one_token_distinct for each in results]),
+        ("distinct words that are, %", [100 * each.one_token_distinct for each in results]),
         ("entropy, bits per token", [each.entropy for each in results]),
         (f"Rényi efficiency, α = {results[0].alpha:g}", [each.renyi_efficiency for each in results]),
-        ("  of the entries used", [each.renyi_efficiency_used for each in results]),
+        ("Rényi, of the entries used", [each.renyi_efficiency_used for each in results]),
         ("entries used", [each.used for each in results]),
-        ("  of the vocabulary, %", [100 * each.used / each.vocabulary for each in results]),
+        ("entries used, %", [100 * each.used / each.vocabulary for each in results]),
     ]
     headings = ("", *(each.source for each in results))
     return Part("Efficiency", (
