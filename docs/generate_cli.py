@@ -41,11 +41,16 @@ def help_of(*command: str) -> str:
 
 
 def page() -> str:
-    from subword.cli import COMMANDS
+    from subword.cli import COMMANDS, GROUPS
 
     parts = [HEAD, f"```text\n{help_of()}\n```"]
     for name in COMMANDS:
         parts += [f"## subword {name}", f"```text\n{help_of(name)}\n```"]
+    for name, group in GROUPS.items():
+        parts += [f"## subword {name}", f"```text\n{help_of(name)}\n```"]
+        for command in group.registered_commands:
+            called = str(command.name or getattr(command.callback, "__name__", ""))
+            parts += [f"### subword {name} {called}", f"```text\n{help_of(name, called)}\n```"]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 

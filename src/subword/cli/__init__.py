@@ -1,6 +1,7 @@
 """The command line: `subword COMMAND …`. One file a command; each parses, calls the package, and renders.
 
-To add a command: one file here and one row in `COMMANDS`. What goes wrong is raised, and told in one place: `main`.
+To add a command: one file here and one row in `COMMANDS`, or in `GROUPS` if it has commands of its own. What goes wrong
+is raised, and told in one place: `main`.
 
 Exit codes: 0 done; 1 a tokenizer, a file or a text cannot be used; 2 the command line cannot be used; 130 Ctrl-C;
 141 whoever read the output stopped reading (what a shell reports of other programs too).
@@ -19,6 +20,7 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
+from .audit import audit
 from .common import UsageError, one_line
 from .compare import compare
 from .convert import convert
@@ -53,6 +55,9 @@ COMMANDS = {
     )
 }
 
+GROUPS = {"audit": audit}
+"""Commands that have commands of their own."""
+
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 ClickError: Any = typer.BadParameter.__mro__[2]
@@ -76,6 +81,8 @@ app = typer.Typer(
 )
 for command in COMMANDS.values():
     app.command()(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def _version(wanted: bool) -> None:
@@ -101,6 +108,7 @@ def overview(
       subword count tokenizer.json book.txt
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
+      subword audit tokenizer.json book.txt
 
     FILES are text files, or .jsonl, .csv and .tsv (a text a line, in a field), any of them as .gz, .zst, .bz2 or .xz;
     .parquet and .arrow; folders, globs; or - for standard input. `subword COMMAND --help` has the options and examples

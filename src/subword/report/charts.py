@@ -20,7 +20,7 @@ MISSING = 'Charts take Vega-Altair and vl-convert: pip install "subword[report]"
 _numbers = itertools.count(1)
 
 
-def draw(make: Callable[[Any], Any], title: str, description: str) -> str | None:
+def draw(make: Callable[[Any], Any], title: str, description: str, height: int = 280) -> str | None:
     """The chart that `make(altair)` gives, as an `<svg>` element; None where the extra is not installed.
 
     Args:
@@ -35,7 +35,7 @@ def draw(make: Callable[[Any], Any], title: str, description: str) -> str | None
     axis = dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), "currentColor")
     chart = (
         make(altair)
-        .properties(width=480, height=280)
+        .properties(width=480, height=height)
         .configure(background="transparent", font="system-ui, sans-serif")
         .configure_view(stroke=None)
         .configure_axis(

@@ -41,6 +41,10 @@ figure svg { display: block; width: 100%; max-width: 36rem; height: auto }
 .tokens { display: flex; flex-wrap: wrap; gap: .35rem; padding: 0; margin: .6rem 0; list-style: none }
 .tokens code { display: block; padding: .05rem .45rem; border: 1px solid var(--line); border-radius: .3rem;
   background: var(--shade); unicode-bidi: isolate }
+.coloured { line-height: 1.8; margin: 0; overflow-wrap: anywhere }
+.coloured code { padding: .05rem .1rem; border-radius: .2rem; unicode-bidi: isolate }
+.finding { border-left: 4px solid #d08a1d; background: var(--shade); padding: .5rem .9rem; margin: 1rem 0 }
+.finding p { margin: .2rem 0; overflow-wrap: anywhere }
 footer { margin-top: 3rem; font-size: .85rem; border-top: 1px solid var(--line); padding-top: .8rem;
   overflow-wrap: anywhere }
 @media (max-width: 30rem) {
@@ -91,7 +95,7 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
 def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | int | float | None]]) -> str:
     """A table; numbers stand to the right, with commas between thousands, and None as a dash."""
     rows = list(rows)
-    right = [any(isinstance(row[at], (int, float)) for row in rows) for at in range(len(headings))]
+    right = numeric(headings, rows)
 
     def cell(kind: str, at: int, value: str | int | float | None) -> str:
         attributes = (' scope="col"' if kind == "th" else "") + (' class="number"' if right[at] else "")
@@ -106,6 +110,11 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | i
         + "\n".join(line("td", row) for row in rows)
         + "\n</tbody>\n</table>\n</div>"
     )
+
+
+def numeric(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[bool]:
+    """Which columns have numbers in them."""
+    return [any(isinstance(row[at], (int, float)) for row in rows) for at in range(len(headings))]
 
 
 def figure(svg: str, caption: str) -> str:
