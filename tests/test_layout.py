@@ -30,7 +30,7 @@ LEVELS: list[set[str]] = [
     {"counting", "checkpoint", "sizes", "wanted"},
     {"training"},
     {"extending"},
-    {"formats", "audits", "explain", "cluster"},
+    {"formats", "audits", "explain", "cluster", "chat"},
     {"compat", "embeddings"},
     {"report"},
     {"__init__"},
@@ -41,7 +41,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 
 # The exception: doors to rooms further up, opened inside a function.
 DOORS: dict[str, set[str]] = {
-    "tokenizer": {"extending", "formats", "pruning", "sizes"},
+    "tokenizer": {"chat", "extending", "formats", "pruning", "sizes"},
     "counts": {"counts_file"},
     "counting": {"cluster"},
     "encoding": {"report"},
@@ -117,7 +117,7 @@ def test_a_reference_imports_nothing_of_the_package() -> None:
 
 HEAVY = """
     typer click rich pygments pooch requests urllib3 zstandard pydantic
-    pandas pyarrow duckdb ray torch transformers tokenizers tiktoken sentencepiece huggingface_hub
+    pandas pyarrow duckdb ray torch transformers jinja2 tokenizers tiktoken sentencepiece huggingface_hub
     matplotlib altair vl_convert bz2 lzma starlette uvicorn IPython asyncio unittest
     subword.cli subword.report subword.web
 """.split()

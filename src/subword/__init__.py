@@ -3,7 +3,7 @@
 from ._core import __version__
 from .counting import count_pieces
 from .counts import CountTable
-from .encoding import Encoding, Ragged
+from .encoding import Chat, Encoding, Ragged
 from .errors import (
     FormatError,
     InternalError,
@@ -37,6 +37,7 @@ __all__ = [
     "BPE",
     "PRESETS",
     "Changed",
+    "Chat",
     "Chunk",
     "CountTable",
     "Decode",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import to_alphabet
-from .encoding import Encoding, Ragged
+from .encoding import Chat, Encoding, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
@@ -321,6 +321,45 @@ class Tokenizer:
         if order == "psm":
             return [before, *first, hole, *last, middle]
         return [before, hole, *last, middle, *first]
+
+    def chat(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        template: str | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        documents: Iterable[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **variables: Any,
+    ) -> Chat:
+        """A conversation as the model's own chat template writes it: ids, with the place, message and role of each.
+
+        Only what the template itself spells can be a control token; all that comes from messages, tools, documents and
+        variables is ordinary text, in whatever way the template puts it together.
+
+        >>> tok.chat([{"role": "user", "content": "Hello"}], add_generation_prompt=True).ids     # doctest: +SKIP
+        array([151644, 872, 198, 9707, 151645, 198, 151644, 77091, 198], dtype=uint32)
+
+        Args:
+            messages: mappings as the template wants them, most often with `role` and `content`.
+            template: the name of one of `spec.chat`, or the text of one; by default `tool_use` where there are tools
+                and a template of that name, else `default`.
+            tools, documents: mappings of JSON, for templates that know them.
+            add_generation_prompt: end with what stands in front of an answer.
+            variables: what else the template knows, such as `enable_thinking=False`.
+
+        Raises:
+            SubwordValueError: there is no template, or it refuses these messages, or Jinja2 is not installed
+                (`pip install subword[chat]`).
+            FormatError: the template is not Jinja.
+        """
+        from . import chat
+
+        return chat.encode_chat(self, messages, template, tools, documents, add_generation_prompt, variables)
+
+    def count_chat(self, messages: Iterable[Mapping[str, Any]], **options: Any) -> int:
+        """How many tokens a conversation takes. `options` are those of `chat`."""
+        return len(self.chat(messages, **options).ids)
 
     def find_special(self, text: Text) -> list[tuple[int, int, int]]:
         """Where the text spells special tokens: (start, end, id), in characters; the leftmost, then the longest."""

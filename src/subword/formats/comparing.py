@@ -2,7 +2,7 @@
 
 Compared: the bytes of every id; the extra tokens; the template; the ends of words; and, on texts, the ids: of ordinary
 text, with all special tokens allowed, with each one alone allowed, and with those that `add_special_tokens` adds; and
-what these ids decode to. Not compared: roles and notes, which change no id.
+what these ids decode to. Not compared: roles, notes and chat templates, which change no id.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..spec import Spec
 from ..tokenizer import Text, Tokenizer
 from .probes import probe_texts
 
-NOT_COMPARED = ("roles", "notes")
+NOT_COMPARED = ("roles", "notes", "chat")
 
 
 class Difference(NamedTuple):
