@@ -6,18 +6,17 @@ import inspect
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from vocabularies import byte_vocab
 
 import subword
 from subword import FormatError, SubwordValueError, Tokenizer
 from subword.chat.tracked import LITERAL, Origin, Text, joined, runs_of
-from subword.spec import BPE, ExtraToken, MatchTokens, PrefixSpace, Spec, Split
+from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split
 
 jinja2 = pytest.importorskip("jinja2")
 
@@ -100,7 +99,8 @@ def test_generation_blocks_say_what_is_learned() -> None:
 def test_what_stands_behind_the_header_is_learned() -> None:
     """Also what the template spells there: `<tool>`."""
     template = """
-    {%- for m in messages %}{{ '<|im_start|>' ~ m.role ~ ':' }}{{ '<tool>' ~ (m.call | tojson) ~ '<|im_end|>' }}{% endfor %}
+    {%- for m in messages %}{{ '<|im_start|>' ~ m.role ~ ':' }}
+    {{- '<tool>' ~ (m.call | tojson) ~ '<|im_end|>' }}{% endfor %}
     {%- if add_generation_prompt %}<|im_start|>assistant:{% endif %}"""
     messages = [{"role": "user", "call": 1}, {"role": "assistant", "call": {"city": "Bonn"}}]
     made = TOKENIZER.chat(messages, template=template)
@@ -138,7 +138,7 @@ def test_a_template_is_chosen() -> None:
     assert both.chat([], tools=[{"name": "f"}]).text == "t"
     assert both.chat([], template="rag").text == "r"
     assert with_templates(only="o").chat([]).text == "o"
-    with pytest.raises(SubwordValueError, match="no chat template 'none' .there is: 'default', 'tool_use', 'rag'."):
+    with pytest.raises(SubwordValueError, match=r"no chat template 'none' .there is: 'default', 'tool_use', 'rag'."):
         both.chat([], template="none")
     with pytest.raises(SubwordValueError, match="has the chat templates 'a', 'b'; pass template="):
         with_templates(a="1", b="2").chat([])
@@ -311,7 +311,8 @@ def test_no_filter_makes_a_control_token(name: str) -> None:
 
 METHODS = sorted(name for name in dir(str) if not name.startswith("_") and name != "maketrans")
 ARGUMENTS: list[tuple[Any, ...]] = [
-    (), ("",), ("b",), ("X",), (" ",), ("b", ""), ("b", "X"), ("X", "b"), ("", "q"), ("a", 1), (3,), (12, "b"), (12, "X"),
+    (), ("",), ("b",), ("X",), (" ",), ("b", ""), ("b", "X"), ("X", "b"), ("", "q"), ("a", 1),
+    (3,), (12, "b"), (12, "X"),
     ({98: None, 88: "b"},), (["a", "X"],), (["ab", "b"],), ({"n": "X"},), (True,), (None, 1),
 ]  # fmt: skip
 

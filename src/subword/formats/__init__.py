@@ -20,7 +20,7 @@ from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from ..writing import MissingFileError, os_error
-from . import clip, compiled, known, minbpe, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from . import clip, compiled, known, minbpe, model_folder, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
 from .bare import Input, LeftOutError
 from .files import read_file, write_file, write_files
 
@@ -200,7 +200,8 @@ def load(
 ) -> Spec:
     """Read a tokenizer file, the one in a folder, or a vocabulary that is known by name (`known.py`).
 
-    The content decides what format it is. A file or folder of that name goes before a known vocabulary.
+    The content decides what format it is. A file or folder of that name goes before a known vocabulary. What a model's
+    folder says beside the tokenizer file counts, see `model_folder.py`.
 
     Args:
         pattern: the split pattern, for a file that does not say it.
@@ -214,6 +215,8 @@ def load(
     name = path_of(path)
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
+    if os.path.isdir(name):
+        return model_folder.configured(load(_file_in(name), pattern, special_tokens), name)
     if compiled.is_on():
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
@@ -436,6 +439,8 @@ def _file_in(folder: str) -> str:
         [name for name, row in rows.items() if row is not None and not row.whole],
         called_so,  # of no known format: reading it says what was looked for
     ):
+        if "tokenizer.json" in found and model_folder.CONFIG in names:
+            return os.path.join(folder, "tokenizer.json")  # a model's folder: the others are what this was made from
         if len(found) > 1:
             raise SubwordValueError(f"{folder}: more than one tokenizer is here, name one of {', '.join(found)}")
         if found:
