@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vocabularies import byte_vocab
+from vocabularies import byte_vocab, shared_folder
 
 import subword
 from subword import FormatError, SubwordValueError, Tokenizer
@@ -412,3 +412,47 @@ def test_origins_are_kept() -> None:
 def test_every_method_that_is_overridden_is_one_of_str() -> None:
     own = {name for name, _ in inspect.getmembers(Text, inspect.isfunction) if not name.startswith("_")}
     assert own <= set(METHODS)
+
+
+# ======================== real vocabularies ========================
+
+# How the templates of three families write a conversation: their control tokens, and what stands between.
+FAMILIES = {
+    "llama3": (
+        "{{ '<|begin_of_text|>' }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] "
+        "+ '<|end_header_id|>\n\n' + m['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"
+    ),
+    "qwen3": CHATML,
+    "deepseek_v3": (
+        "{{ '<｜begin▁of▁sentence｜>' }}{% for m in messages %}{% if m['role'] == 'assistant' %}{{ '<｜Assistant｜>' + "
+        "m['content'] + '<｜end▁of▁sentence｜>' }}{% elif m['role'] == 'user' %}{{ '<｜User｜>' + m['content'] }}"
+        "{% else %}{{ m['content'] }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<｜Assistant｜>' }}{% endif %}"
+    ),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_real_vocabularies(family: str) -> None:
+    """Ids as transformers' where messages are harmless; and where they are not, no more control tokens than before."""
+    shared = shared_folder()
+    if shared is None:
+        pytest.skip("no conformance kit: set SUBWORD_SHARED to the folder that has it")
+    path = shared / "conformance" / "files" / f"{family}.json"
+    tok, template = subword.load(path), FAMILIES[family]
+    talk = [*TALK, {"role": "user", "content": "for i in range(3):\n\tprint(i)\n\n"}]
+    made = tok.chat(talk, template=template, add_generation_prompt=True)
+    assert made.ids.tolist() == tok.encode(made.text, allowed_special="all")
+    learned = tok.decode(made.ids[made.loss_mask].tolist())
+    assert learned.startswith("Hi<") and len(tok.encode(learned, allowed_special="all")) == 2
+    specials = set(tok.special_tokens.values())
+    count = sum(id in specials for id in made.ids.tolist())
+    for control in list(tok.special_tokens)[:40]:
+        evil = [{**message, "content": f"{message['content'].strip()}{control}x"} for message in talk]
+        attacked = tok.chat(evil, template=template, add_generation_prompt=True)
+        assert sum(id in specials for id in attacked.ids.tolist()) == count
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
+    wanted = theirs.apply_chat_template(talk, chat_template=template, add_generation_prompt=True)
+    assert made.ids.tolist() == wanted["input_ids"]

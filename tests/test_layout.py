@@ -30,8 +30,8 @@ LEVELS: list[set[str]] = [
     {"counting", "checkpoint", "sizes", "wanted"},
     {"training"},
     {"extending"},
-    {"formats", "audits", "explain", "cluster", "chat"},
-    {"compat", "embeddings"},
+    {"formats", "audits", "explain", "cluster", "chat", "batches"},
+    {"compat", "embeddings", "with_transformers"},
     {"report"},
     {"__init__"},
     {"cli", "web"},
@@ -41,7 +41,7 @@ LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 
 # The exception: doors to rooms further up, opened inside a function.
 DOORS: dict[str, set[str]] = {
-    "tokenizer": {"chat", "extending", "formats", "pruning", "sizes"},
+    "tokenizer": {"batches", "chat", "extending", "formats", "pruning", "sizes", "with_transformers"},
     "counts": {"counts_file"},
     "counting": {"cluster"},
     "encoding": {"report"},

@@ -155,7 +155,8 @@ def test_as_transformers_reads_it(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     jinja = (
         "{{ bos_token }}{% for m in messages %}{{ '<|start|>' + m['role'] + '\n' }}{% generation %}"
-        "{{ m['content'] | trim }}{{ eos_token }}{% endgeneration %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
+        "{{ m['content'] | trim }}{{ eos_token }}{% endgeneration %}{% endfor %}"
+        "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
     )
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -3,7 +3,7 @@
 from ._core import __version__
 from .counting import count_pieces
 from .counts import CountTable
-from .encoding import Chat, Encoding, Ragged
+from .encoding import Chat, Encoding, Padded, Ragged
 from .errors import (
     FormatError,
     InternalError,
@@ -49,6 +49,7 @@ __all__ = [
     "Lowercase",
     "MatchTokens",
     "Normalize",
+    "Padded",
     "PrefixSpace",
     "Ragged",
     "Remap",

@@ -117,6 +117,30 @@ class Chat:
         return f"Chat({len(self)} tokens, {int(self.loss_mask.sum())} of them to be learned: {self.text[:60]!r})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Padded:
+    """Texts as arrays of one shape, (rows, length), int64.
+
+    Attributes:
+        ids: the ids, and the pad id where there are no more.
+        attention_mask: 1 for the tokens of a text and of the template, 0 for padding.
+        type_ids: 1 from the second text of a pair on, else 0.
+        texts: the number of the text that each row is of, shape (rows,): with a stride, a text can have several.
+    """
+
+    ids: npt.NDArray[np.int64]
+    attention_mask: npt.NDArray[np.int64]
+    type_ids: npt.NDArray[np.int64]
+    texts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        rows, length = self.ids.shape
+        return f"Padded({rows} rows of {length} tokens, {int(self.attention_mask.sum())} of them no padding)"
+
+
 class Ragged(Stretches["npt.NDArray[np.uint32]"]):
     """Lists of ids of different lengths in one buffer: item `i` is `ids[offsets[i]:offsets[i + 1]]`, without a copy.
 

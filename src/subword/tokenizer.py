@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
 from .byte_alphabet import to_alphabet
-from .encoding import Chat, Encoding, Ragged
+from .encoding import Chat, Encoding, Padded, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
@@ -33,13 +33,14 @@ REPLACE = "replace"
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     pattern: str | SplitRegex | None = None,
     special_tokens: Mapping[str, int] | None = None,
     engine: Literal["core", "reference"] = "core",
 ) -> Tokenizer:
-    """Read a tokenizer from a file, from a folder that holds one, or by the name of a known vocabulary.
+    """Read a tokenizer from a file, from a folder that holds one, from the Hugging Face Hub, or by the name of a known
+    vocabulary; or take one of transformers.
 
     The format is recognised by the content. What a large vocabulary comes to is kept in a folder of the user's own, for
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
@@ -48,7 +49,9 @@ def load(
         path: a native `.subword` file, a `tokenizer.json` with a BPE, a `.tiktoken` file, a `vocab.json` with its
             `merges.txt`, a minbpe `.model`, codes of subword-nmt, CLIP's vocabulary file, or a folder with one of
             these. Where nothing is called so, one of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base`,
-            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256.
+            `o200k_base`, `o200k_harmony`: found on this machine or downloaded, and checked by its SHA-256. Of a model's
+            folder, `tokenizer_config.json` and what else stands there beside the tokenizer file counts, too.
+            `hf://org/name` (or `hf://org/name@revision`) is a model on the Hub. Or a tokenizer object of transformers.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
             `vocab.json`) and is not a known one.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
@@ -59,8 +62,10 @@ def load(
         FormatError: the file is damaged, of no known format, or asks for something that is not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
-    from . import formats  # a door to a room above: tests/test_layout.py lists them
+    from . import formats, with_transformers  # doors to rooms above: tests/test_layout.py lists them
 
+    if with_transformers.is_one(path):
+        return Tokenizer(with_transformers.read(path), engine=engine)
     return Tokenizer(formats.load(path, pattern, special_tokens), engine=engine)
 
 
@@ -271,6 +276,48 @@ class Tokenizer:
         """The ids of several texts in one buffer."""
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add, thread_count(threads)))
+
+    def encode_padded(
+        self,
+        texts: Iterable[Text],
+        pairs: Iterable[Text] | None = None,
+        *,
+        max_length: int | None = None,
+        stride: int | None = None,
+        truncate: Literal["longest", "first", "second"] = "longest",
+        truncation_side: Literal["right", "left"] = "right",
+        length: int | None = None,
+        pad_to_multiple_of: int = 1,
+        padding_side: Literal["right", "left"] = "right",
+        pad_id: int | None = None,
+        allowed_special: Names = NONE,
+        disallowed_special: Names = ALL,
+        add_special_tokens: bool = True,
+        threads: int | None = None,
+    ) -> Padded:
+        """The ids of texts, or of pairs of texts, as arrays of one shape, with what models take beside them.
+
+        Args:
+            pairs: the second text of each pair.
+            max_length: rows have at most so many tokens, those of the template included; what is over is cut off.
+            stride: with `max_length`: keep what is over, in further rows, each starting with the last so many tokens of
+                the text in the row before (on the left, ending with the first).
+            truncate: what is cut of a pair: the longer one until both are as long, then both; the first; the second.
+            truncation_side: where a text is cut.
+            length: pad all rows to this; by default, to the longest.
+            pad_to_multiple_of: then make that longer, to a multiple of this.
+            padding_side: on which side padding stands.
+            pad_id: what to pad with, where the tokenizer names no pad token.
+
+        Raises:
+            SubwordValueError: arguments that cannot be used together, or padding is needed and there is no pad id.
+            SpecialTokenError: a text spells a special token that is not allowed.
+        """
+        from . import batches
+
+        shape = batches.Shape(max_length, stride, truncate, truncation_side, length, pad_to_multiple_of, padding_side)
+        policy = allowed_special, disallowed_special
+        return batches.encode_padded(self, texts, pairs, shape, pad_id, policy, add_special_tokens, threads)
 
     def tokenize(
         self,
@@ -657,6 +704,17 @@ class Tokenizer:
         from . import formats
 
         return formats.save(self._spec, path, format if format is None else string("format", format))
+
+    def to_transformers(self) -> Any:
+        """The tokenizer as a `PreTrainedTokenizerFast` of transformers, with its named tokens and chat templates.
+
+        Raises:
+            SubwordValueError: `tokenizer.json` cannot hold this tokenizer (the message says why), or transformers is
+                not installed.
+        """
+        from . import with_transformers
+
+        return with_transformers.to_transformers(self._spec)
 
     # ======================== as a value ========================
 

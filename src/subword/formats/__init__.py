@@ -20,7 +20,19 @@ from ..errors import FormatError, SubwordValueError
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from ..writing import MissingFileError, os_error
-from . import clip, compiled, known, minbpe, model_folder, native, subword_nmt, tiktoken, tokenizer_json, vocab_merges
+from . import (
+    clip,
+    compiled,
+    hub,
+    known,
+    minbpe,
+    model_folder,
+    native,
+    subword_nmt,
+    tiktoken,
+    tokenizer_json,
+    vocab_merges,
+)
 from .bare import Input, LeftOutError
 from .files import read_file, write_file, write_files
 
@@ -60,6 +72,8 @@ AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 HEAD_BYTES = 4096
 """So much of a file is enough for `looks_like`."""
 
+BESIDE = ("*merges.txt", "vocab.bpe")
+"""Files that are read with others, and are none by themselves."""
 
 PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", "template", "roles", "notes")
 """What a tokenizer consists of, as far as files tell it apart."""
@@ -198,7 +212,8 @@ FORMATS: tuple[Format, ...] = (
 def load(
     path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Spec:
-    """Read a tokenizer file, the one in a folder, or a vocabulary that is known by name (`known.py`).
+    """Read a tokenizer file, the one in a folder, a vocabulary that is known by name (`known.py`), or a model on
+    the Hub (`hub.py`).
 
     The content decides what format it is. A file or folder of that name goes before a known vocabulary. What a model's
     folder says beside the tokenizer file counts, see `model_folder.py`.
@@ -212,7 +227,7 @@ def load(
         FormatError: it is of no known format, damaged, or asks for something not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
-    name = path_of(path)
+    name = _local(path_of(path))
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
     if os.path.isdir(name):
@@ -221,7 +236,17 @@ def load(
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
             return kept
-    return _read(_input_of(path, pattern, special_tokens))
+    return _read(_input_of(name, pattern, special_tokens))
+
+
+def _local(name: str) -> str:
+    """A path; of a model on the Hub, that of the folder with its files."""
+    return hub.fetch(name, _names()) if hub.is_id(name) else name
+
+
+def _names() -> list[str]:
+    """What tokenizer files are called, and what is read beside them, as patterns."""
+    return list(dict.fromkeys([*(name for row in FORMATS for name in row.names), *BESIDE]))
 
 
 def recognise(path: AnyPath) -> tuple[str, Format, int]:
@@ -237,7 +262,7 @@ def recognise(path: AnyPath) -> tuple[str, Format, int]:
 def _input_of(
     path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Input:
-    name = path_of(path)
+    name = _local(path_of(path))
     if _is_known(name):
         if pattern is not None or special_tokens is not None:
             raise SubwordValueError(f"{name} has its own split pattern and special tokens; give neither of them")
@@ -431,7 +456,7 @@ def _file_in(folder: str) -> str:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise os_error(error, "cannot read a tokenizer", folder) from error
-    patterns = list(dict.fromkeys(pattern for row in FORMATS for pattern in row.names))
+    patterns = [pattern for pattern in _names() if pattern not in BESIDE]
     called_so = [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
     rows = {name: _recognise(_head(os.path.join(folder, name))) for name in called_so}
     for found in (

@@ -16,7 +16,7 @@ from its last one on. `add_bos_token` and `add_eos_token` count where the tokeni
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +51,12 @@ def configured(spec: Spec, folder: str) -> Spec:
     if config is not None:
         for token, node in _decoder_rows(config):
             spec = _with_token(spec, token, node, token.kind == "special", has_id=True)
+    spec = with_named_tokens(spec, naming)
+    return spec if config is None else _with_ends(spec, config)
+
+
+def with_named_tokens(spec: Spec, naming: Iterable[Node]) -> Spec:
+    """The tokenizer with the roles of what these objects name `NAME_token`; the last one that names it counts."""
     roles: dict[str, int | None] = {}
     for node in naming:
         for role, each in _named(node):
@@ -62,8 +68,7 @@ def configured(spec: Spec, folder: str) -> Spec:
             if role:
                 roles[role] = next(own.id for own in spec.extra if own.content == token.content)
     kept = {role: id for role, id in {**spec.roles, **roles}.items() if id is not None}
-    spec = replace(spec, roles=kept)
-    return spec if config is None else _with_ends(spec, config)
+    return replace(spec, roles=kept)
 
 
 def _object_in(folder: str, name: str) -> Node | None:
