@@ -107,6 +107,13 @@ def test_what_stands_behind_the_header_is_learned() -> None:
     assert TOKENIZER.decode(made.ids[made.loss_mask].tolist()) == '<tool>{"city": "Bonn"}<|im_end|>'
 
 
+def test_a_template_that_refuses_to_go_on() -> None:
+    """What is learned is known without the header, too: from the first of what the message says."""
+    refuses = "{% if not add_generation_prompt %}{{ raise_exception('no') }}{% endif %}"
+    made = TOKENIZER.chat(TALK, template=refuses + CHATML, add_generation_prompt=True)
+    assert TOKENIZER.decode(made.ids[made.loss_mask].tolist()) == "Hi<|im_end|>"
+
+
 def test_transformers_conventions() -> None:
     assert chat("  {% if true %}\n  x\n  {% endif %}\n").text == "  x\n"
     assert chat("{{ messages[0].content | tojson }}", "<ü'>").text == '"<ü\'>"'

@@ -103,6 +103,8 @@ def test_chat_templates(tmp_path: Path) -> None:
     saved = named.save(tmp_path / "x.subword")
     assert subword.load(saved).spec.chat == named.spec.chat
     saved.unlink()
+    with pytest.warns(subword.SubwordWarning, match="no place for chat templates"):
+        named.save(tmp_path / "tokenizer.json")
     (tmp_path / "additional_chat_templates").mkdir()
     (tmp_path / "additional_chat_templates" / "rag.jinja").write_text("r")
     files = {"chat_template__jinja": "ü\n", "tokenizer_config__json": {"chat_template": rows}}

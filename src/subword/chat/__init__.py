@@ -47,12 +47,8 @@ def encode_chat(
     ids, spans = _encode(tokenizer, rendered)
     owners, loss = _per_character(rendered)
     if not rendered.says_generated:
-        header = ""
-        if any(message.get("role") == "assistant" for message in listed):
-            # What the template puts where the model is to go on stands in front of what the model said, too.
-            both = (rendering.render(source, listed, {**values, "add_generation_prompt": on}).text for on in (0, 1))
-            without, with_prompt = both
-            header = with_prompt[len(without) :] if with_prompt.startswith(without) else ""
+        spoken = any(message.get("role") == "assistant" for message in listed)
+        header = _header(source, listed, values) if spoken else ""
         loss = _learned(tokenizer, rendered, owners, listed, header, ids, spans)
     starts = spans[:, 0].astype(np.int64)
     of_token = owners[starts] if len(starts) else np.zeros(0, np.int32)
@@ -65,6 +61,19 @@ def encode_chat(
         roles=[_role(listed[at]) if at >= 0 else None for at in of_token.tolist()],
         loss_mask=loss[starts] if len(starts) else np.zeros(0, np.bool_),
     )
+
+
+def _header(source: str, messages: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> str:
+    """What the template puts where the model is to go on: it stands in front of what the model said, too."""
+    from . import rendering
+
+    try:
+        without, with_prompt = (
+            rendering.render(source, messages, {**values, "add_generation_prompt": flag}).text for flag in (False, True)
+        )
+    except SubwordValueError:
+        return ""  # one of the two the template refuses
+    return with_prompt[len(without) :] if with_prompt.startswith(without) else ""
 
 
 def role_tokens(tokenizer: Tokenizer) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..arguments import path_of
-from ..errors import FormatError, SubwordValueError
+from ..errors import FormatError, SubwordValueError, warn
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from ..writing import MissingFileError, os_error
@@ -366,7 +366,11 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
         SubwordOSError: the file cannot be written.
     """
     name = path_of(path)
-    return _put(name, _format_of(name, format).write(spec))
+    row = _format_of(name, format)
+    written = row.write(spec)
+    if spec.chat and row.name != "native":
+        warn(f"{name}: this format has no place for chat templates; a .subword file has")
+    return _put(name, written)
 
 
 def _put(name: str, written: bytes | dict[str, bytes]) -> Path:

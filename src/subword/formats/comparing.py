@@ -144,10 +144,11 @@ def _changed(one: Spec, other: Spec) -> Iterator[str]:
         was, now = getattr(one, name), getattr(other, name)
         lost = [key for key in was if was[key] != now.get(key)]
         new = [key for key in now if key not in was]
+        what = "chat templates" if name == "chat" else name
         if lost:
-            yield f"{name} are not kept: {', '.join(lost)}"
+            yield f"{what} are not kept: {', '.join(lost)}"
         if new:
-            yield f"{name} that were not there: {', '.join(new)}"
+            yield f"{what} that were not there: {', '.join(new)}"
 
 
 # ======================== what they give ========================
