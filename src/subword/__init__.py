@@ -3,7 +3,7 @@
 from ._core import __version__
 from .counting import count_pieces
 from .counts import CountTable
-from .encoding import Encoding, Ragged
+from .encoding import Chat, Encoding, Padded, Ragged
 from .errors import (
     FormatError,
     InternalError,
@@ -49,6 +49,7 @@ __all__ = [
     "BPE",
     "PRESETS",
     "Changed",
+    "Chat",
     "Chunk",
     "CleanText",
     "CountTable",
@@ -64,6 +65,7 @@ __all__ = [
     "MatchTokens",
     "Normalize",
     "PadChinese",
+    "Padded",
     "PrefixSpace",
     "Ragged",
     "Remap",

@@ -1,10 +1,10 @@
-"""What `tokenize` and the array calls return: ids with what they stand for and where, and batches of ids."""
+"""What `tokenize`, `chat` and the array calls return: ids with what they stand for and where, and batches of ids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,76 @@ class Encoding:
         from .report import terminal
 
         return terminal.tokens_html(self)
+
+
+class Segment(NamedTuple):
+    """A stretch of the rendered text from one place.
+
+    Attributes:
+        text: the stretch.
+        trusted: whether the template spells it.
+        message: the number of the message that it came from, or at which the template spelled it; None for neither.
+    """
+
+    text: str
+    trusted: bool
+    message: int | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chat:
+    """A conversation as a model sees it.
+
+    Attributes:
+        text: what the template made of the messages.
+        segments: the same, cut where the origin changes.
+        ids: the ids, shape (tokens,), uint32.
+        char_spans: start and end of each token in `text`, in characters, shape (tokens, 2), uint64.
+        messages: the number of the message that each token belongs to, -1 for none, shape (tokens,), int32. A token
+            belongs to the message of its first character.
+        roles: the `role` of that message, or None.
+        loss_mask: whether a model is trained to give the token, shape (tokens,), bool: where the template says so
+            (`{% generation %}`), what it says; else of each message of the role `assistant` what stands behind its
+            header, up to and with the control token that ends it.
+    """
+
+    text: str
+    segments: tuple[Segment, ...]
+    ids: npt.NDArray[np.uint32]
+    char_spans: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.int32]
+    roles: list[str | None]
+    loss_mask: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Chat({len(self)} tokens, {int(self.loss_mask.sum())} of them to be learned: {self.text[:60]!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Padded:
+    """Texts as arrays of one shape, (rows, length), int64.
+
+    Attributes:
+        ids: the ids, and the pad id where there are no more.
+        attention_mask: 1 for the tokens of a text and of the template, 0 for padding.
+        type_ids: 1 from the second text of a pair on, else 0.
+        texts: the number of the text that each row is of, shape (rows,): with a stride, a text can have several.
+    """
+
+    ids: npt.NDArray[np.int64]
+    attention_mask: npt.NDArray[np.int64]
+    type_ids: npt.NDArray[np.int64]
+    texts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        rows, length = self.ids.shape
+        return f"Padded({rows} rows of {length} tokens, {int(self.attention_mask.sum())} of them no padding)"
 
 
 class Ragged(Stretches["npt.NDArray[np.uint32]"]):

@@ -889,8 +889,9 @@ def _decode_row(decode: Decoding) -> dict[str, Any]:
 class Spec:
     """A tokenizer as a value. Two specs are equal when their fingerprints are.
 
-    `roles` names the ids that stand for `bos`, `eos`, `pad` and `unk`; like `notes` (what a trainer or a file says
-    about itself) they change no id and are not part of the fingerprint. Both are read-only; `replace` makes others.
+    `roles` names the ids that stand for `bos`, `eos`, `pad`, `unk` and others; like `notes` (what a trainer or a file
+    says about itself) and `chat` (Jinja chat templates by their names; most often there is one, `default`) they change
+    no id of a text and are not part of the fingerprint. All are read-only; `replace` makes others.
     """
 
     stages: tuple[Stage, ...]
@@ -900,6 +901,7 @@ class Spec:
     decode: Decoding = Decode()
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
+    chat: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
@@ -915,6 +917,7 @@ class Spec:
             ("decode", tuple(DECODINGS.values())),
             ("roles", (Mapping,)),
             ("notes", (Mapping,)),
+            ("chat", (Mapping,)),
         ):
             if not isinstance(getattr(self, name), kinds):
                 wanted = " or a ".join(kind.__name__ for kind in kinds)
@@ -922,6 +925,8 @@ class Spec:
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        chat = {string("a name", name): string(f"Spec.chat[{name!r}]", text) for name, text in self.chat.items()}
+        object.__setattr__(self, "chat", MappingProxyType(chat))
 
     def __reduce__(self) -> Any:  # read-only views cannot be pickled
         values = (getattr(self, name) for name in self.__dataclass_fields__)
@@ -951,6 +956,7 @@ class Spec:
         buffers: Mapping[str, Any],
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
+        chat: dict[str, str] | None = None,
     ) -> Spec:
         """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
 
@@ -973,6 +979,7 @@ class Spec:
             decode=decoding(**decode),
             roles=roles or {},
             notes=notes or {},
+            chat=chat or {},
         )
 
     @cached_property

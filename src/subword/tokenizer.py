@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import _core, sampling
 from .arguments import choice, flag, integer, list_of, string, thread_count, token_content
-from .encoding import Encoding, Ragged
+from .encoding import Chat, Encoding, Padded, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
@@ -32,13 +32,14 @@ REPLACE = "replace"
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     pattern: str | SplitRegex | None = None,
     special_tokens: Mapping[str, int] | None = None,
     engine: Literal["core", "reference"] = "core",
 ) -> Tokenizer:
-    """Read a tokenizer from a file, from a folder that holds one, or by the name of a known vocabulary.
+    """Read a tokenizer from a file, from a folder that holds one, from the Hugging Face Hub, or by the name of a known
+    vocabulary; or take one of transformers.
 
     The format is recognised by the content. What a large vocabulary comes to is kept in a folder of the user's own, for
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
@@ -48,7 +49,9 @@ def load(
             `vocab.json` with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's
             vocabulary file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
             `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded,
-            and checked by its SHA-256.
+            and checked by its SHA-256. Of a model's folder, `tokenizer_config.json` and what else stands there beside
+            the tokenizer file counts, too. `hf://org/name` (or `hf://org/name@revision`) is a model on the Hub. Or a
+            tokenizer object of transformers.
         pattern: the split pattern (a name, or a `SplitRegex`), for a file that does not say it (`.tiktoken`,
             `vocab.json`) and is not a known one; for a `vocab.txt`, `"bert-uncased"` or `"bert-cased"`.
         special_tokens: its special tokens with their ids, likewise; `{}` for none.
@@ -59,8 +62,10 @@ def load(
         FormatError: the file is damaged, of no known format, or asks for something that is not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
-    from . import formats  # a door to a room above: tests/test_layout.py lists them
+    from . import formats, with_transformers  # doors to rooms above: tests/test_layout.py lists them
 
+    if with_transformers.is_one(path):
+        return Tokenizer(with_transformers.read(path), engine=engine)
     return Tokenizer(formats.load(path, pattern, special_tokens), engine=engine)
 
 
@@ -105,8 +110,9 @@ class Tokenizer:
 
     @property
     def training(self) -> dict[str, Any] | None:
-        """What the training run reported, for a tokenizer trained here, else None. See `train`. Of one that was extended
-        or pruned, only what that did: nothing else would be true of it."""
+        """What the training run reported, for a tokenizer trained here, else None. See `train`.
+
+        Of one that was extended or pruned, only what that did: nothing else would be true of it."""
         report: dict[str, Any] | None = self._spec.notes.get("training")
         return report and dict(report)
 
@@ -324,6 +330,48 @@ class Tokenizer:
         policy, add = self._how(allowed_special, disallowed_special, add_special_tokens)
         return Ragged(*self._engine.encode_batch_to_numpy(texts, policy, add, thread_count(threads)))
 
+    def encode_padded(
+        self,
+        texts: Iterable[Text],
+        pairs: Iterable[Text] | None = None,
+        *,
+        max_length: int | None = None,
+        stride: int | None = None,
+        truncate: Literal["longest", "first", "second"] = "longest",
+        truncation_side: Literal["right", "left"] = "right",
+        length: int | None = None,
+        pad_to_multiple_of: int = 1,
+        padding_side: Literal["right", "left"] = "right",
+        pad_id: int | None = None,
+        allowed_special: Names = NONE,
+        disallowed_special: Names = ALL,
+        add_special_tokens: bool = True,
+        threads: int | None = None,
+    ) -> Padded:
+        """The ids of texts, or of pairs of texts, as arrays of one shape, with what models take beside them.
+
+        Args:
+            pairs: the second text of each pair.
+            max_length: rows have at most so many tokens, those of the template included; what is over is cut off.
+            stride: with `max_length`: keep what is over, in further rows, each starting with the last so many tokens of
+                the text in the row before (on the left, ending with the first).
+            truncate: what is cut of a pair: the longer one until both are as long, then both; the first; the second.
+            truncation_side: where a text is cut.
+            length: pad all rows to this; by default, to the longest.
+            pad_to_multiple_of: then make that longer, to a multiple of this.
+            padding_side: on which side padding stands.
+            pad_id: what to pad with, where the tokenizer names no pad token.
+
+        Raises:
+            SubwordValueError: arguments that cannot be used together, or padding is needed and there is no pad id.
+            SpecialTokenError: a text spells a special token that is not allowed.
+        """
+        from . import batches
+
+        shape = batches.Shape(max_length, stride, truncate, truncation_side, length, pad_to_multiple_of, padding_side)
+        policy = allowed_special, disallowed_special
+        return batches.encode_padded(self, texts, pairs, shape, pad_id, policy, add_special_tokens, threads)
+
     def tokenize(
         self,
         text: Text,
@@ -373,6 +421,45 @@ class Tokenizer:
         if order == "psm":
             return [before, *first, hole, *last, middle]
         return [before, hole, *last, middle, *first]
+
+    def chat(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        *,
+        template: str | None = None,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        documents: Iterable[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **variables: Any,
+    ) -> Chat:
+        """A conversation as the model's own chat template writes it: ids, with the place, message and role of each.
+
+        Only what the template itself spells can be a control token; all that comes from messages, tools, documents and
+        variables is ordinary text, in whatever way the template puts it together.
+
+        >>> tok.chat([{"role": "user", "content": "Hello"}], add_generation_prompt=True).ids     # doctest: +SKIP
+        array([151644, 872, 198, 9707, 151645, 198, 151644, 77091, 198], dtype=uint32)
+
+        Args:
+            messages: mappings as the template wants them, most often with `role` and `content`.
+            template: the name of one of `spec.chat`, or the text of one; by default `tool_use` where there are tools
+                and a template of that name, else `default`.
+            tools, documents: mappings of JSON, for templates that know them.
+            add_generation_prompt: end with what stands in front of an answer.
+            variables: what else the template knows, such as `enable_thinking=False`.
+
+        Raises:
+            SubwordValueError: there is no template, or it refuses these messages, or Jinja2 is not installed
+                (`pip install subword[chat]`).
+            FormatError: the template is not Jinja.
+        """
+        from . import chat
+
+        return chat.encode_chat(self, messages, template, tools, documents, add_generation_prompt, variables)
+
+    def count_chat(self, messages: Iterable[Mapping[str, Any]], **options: Any) -> int:
+        """How many tokens a conversation takes. `options` are those of `chat`."""
+        return len(self.chat(messages, **options).ids)
 
     def find_special(self, text: Text) -> list[tuple[int, int, int]]:
         """Where the text spells special tokens: (start, end, id), in characters; the leftmost, then the longest."""
@@ -671,6 +758,17 @@ class Tokenizer:
         from . import formats
 
         return formats.save(self._spec, path, format if format is None else string("format", format))
+
+    def to_transformers(self) -> Any:
+        """The tokenizer as a `PreTrainedTokenizerFast` of transformers, with its named tokens and chat templates.
+
+        Raises:
+            SubwordValueError: `tokenizer.json` cannot hold this tokenizer (the message says why), or transformers is
+                not installed.
+        """
+        from . import with_transformers
+
+        return with_transformers.to_transformers(self._spec)
 
     # ======================== as a value ========================
 

@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..arguments import path_of
-from ..errors import FormatError, SubwordValueError
+from ..errors import FormatError, SubwordValueError, warn
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
 from ..writing import MissingFileError, os_error
 from . import (
     clip,
     compiled,
+    hub,
     known,
     minbpe,
+    model_folder,
     native,
     sentencepiece,
     subword_nmt,
@@ -72,6 +74,8 @@ AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 HEAD_BYTES = 4096
 """So much of a file is enough for `looks_like`."""
 
+BESIDE = ("*merges.txt", "vocab.bpe")
+"""Files that are read with others, and are none by themselves."""
 
 PARTS = ("pieces", "ids", "merges", "pattern", "normalization", "extra tokens", "template", "roles", "notes")
 """What a tokenizer consists of, as far as files tell it apart."""
@@ -246,9 +250,11 @@ FORMATS: tuple[Format, ...] = (
 def load(
     path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Spec:
-    """Read a tokenizer file, the one in a folder, or a vocabulary that is known by name (`known.py`).
+    """Read a tokenizer file, the one in a folder, a vocabulary that is known by name (`known.py`), or a model on
+    the Hub (`hub.py`).
 
-    The content decides what format it is. A file or folder of that name goes before a known vocabulary.
+    The content decides what format it is. A file or folder of that name goes before a known vocabulary. What a model's
+    folder says beside the tokenizer file counts, see `model_folder.py`.
 
     Args:
         pattern: the split pattern, for a file that does not say it.
@@ -259,14 +265,26 @@ def load(
         FormatError: it is of no known format, damaged, or asks for something not supported.
         SubwordValueError: an argument cannot be used, or a folder holds more than one tokenizer.
     """
-    name = path_of(path)
+    name = _local(path_of(path))
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
+    if os.path.isdir(name):
+        return model_folder.configured(load(_file_in(name), pattern, special_tokens), name)
     if compiled.is_on():
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
             return kept
-    return _read(_input_of(path, pattern, special_tokens))
+    return _read(_input_of(name, pattern, special_tokens))
+
+
+def _local(name: str) -> str:
+    """A path; of a model on the Hub, that of the folder with its files."""
+    return hub.fetch(name, _names()) if hub.is_id(name) else name
+
+
+def _names() -> list[str]:
+    """What tokenizer files are called, and what is read beside them, as patterns."""
+    return list(dict.fromkeys([*(name for row in FORMATS for name in row.names), *BESIDE]))
 
 
 def recognise(path: AnyPath) -> tuple[str, Format, int]:
@@ -282,7 +300,7 @@ def recognise(path: AnyPath) -> tuple[str, Format, int]:
 def _input_of(
     path: AnyPath, pattern: str | SplitRegex | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Input:
-    name = path_of(path)
+    name = _local(path_of(path))
     if _is_known(name):
         if pattern is not None or special_tokens is not None:
             raise SubwordValueError(f"{name} has its own split pattern and special tokens; give neither of them")
@@ -387,7 +405,11 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
         SubwordOSError: the file cannot be written.
     """
     name = path_of(path)
-    return _put(name, _format_of(name, format).write(spec))
+    row = _format_of(name, format)
+    written = row.write(spec)
+    if spec.chat and row.name != "native":
+        warn(f"{name}: this format has no place for chat templates; a .subword file has")
+    return _put(name, written)
 
 
 def _put(name: str, written: bytes | dict[str, bytes]) -> Path:
@@ -475,7 +497,7 @@ def _file_in(folder: str) -> str:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise os_error(error, "cannot read a tokenizer", folder) from error
-    patterns = list(dict.fromkeys(pattern for row in FORMATS for pattern in row.names))
+    patterns = [pattern for pattern in _names() if pattern not in BESIDE]
     called_so = [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
     rows = {name: _recognise(_head(os.path.join(folder, name))) for name in called_so}
     for found in (
@@ -483,6 +505,8 @@ def _file_in(folder: str) -> str:
         [name for name, row in rows.items() if row is not None and not row.whole],
         called_so,  # of no known format: reading it says what was looked for
     ):
+        if "tokenizer.json" in found and model_folder.CONFIG in names:
+            return os.path.join(folder, "tokenizer.json")  # a model's folder: the others are what this was made from
         if len(found) > 1:
             raise SubwordValueError(f"{folder}: more than one tokenizer is here, name one of {', '.join(found)}")
         if found:

@@ -2,7 +2,8 @@
 
 Compared: the kind of model; the bytes of every id; the extra tokens; the template; how ids decode; and, on texts, the
 ids: of ordinary text, with all special tokens allowed, with each one alone allowed, and with those that
-`add_special_tokens` adds; and what these ids decode to. Not compared: roles and notes, which change no id.
+`add_special_tokens` adds; and what these ids decode to. Not compared: roles, notes and chat
+templates, which change no id.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..spec import BPE, Decode, Spec
 from ..tokenizer import Text, Tokenizer
 from .probes import probe_texts
 
-NOT_COMPARED = ("roles", "notes")
+NOT_COMPARED = ("roles", "notes", "chat")
 
 
 class Difference(NamedTuple):
@@ -149,10 +150,11 @@ def _changed(one: Spec, other: Spec) -> Iterator[str]:
         was, now = getattr(one, name), getattr(other, name)
         lost = [key for key in was if was[key] != now.get(key)]
         new = [key for key in now if key not in was]
+        what = "chat templates" if name == "chat" else name
         if lost:
-            yield f"{name} are not kept: {', '.join(lost)}"
+            yield f"{what} are not kept: {', '.join(lost)}"
         if new:
-            yield f"{name} that were not there: {', '.join(new)}"
+            yield f"{what} that were not there: {', '.join(new)}"
 
 
 def _merges_changed(mine: BPE, theirs: BPE) -> Iterator[str]:

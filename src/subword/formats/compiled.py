@@ -3,7 +3,8 @@
     file    = magic numbers header section*
     magic   = "subword compiled " layout " " version "\n"    of this file's layout, of the package
     numbers = checksum and length of the header              64 bits each, little-endian
-    header  = JSON                                           {"outline", "roles", "notes", "warnings", "sections"}
+    header  = JSON                                           {"outline", "roles", "notes", "chat", "warnings",
+                                                              "sections"}
     section = bytes                                          what `Spec.buffers()` gives, and `made`, the core's proof;
                                                              header.sections has their names, lengths and checksums
 
@@ -37,7 +38,7 @@ from . import known
 from .bare import Input
 
 SWITCH = "SUBWORD_COMPILED"
-LAYOUT = 2
+LAYOUT = 3
 MAGIC = b"subword compiled "
 MAGIC_LINE = MAGIC + f"{LAYOUT} {_core.__version__}\n".encode()
 
@@ -150,7 +151,7 @@ def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
         raise ValueError("something stands behind the end")
     made = buffers.pop("made", None)
     plain = buffers | {"pieces": buffers["pieces"].tobytes()}
-    spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"])
+    spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"], header["chat"])
     spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 3))
     return spec, header["warnings"]
 
@@ -206,6 +207,7 @@ def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
+        "chat": dict(spec.chat),
         "warnings": warnings,
         "sections": [[name, _core.checksum(section), len(section)] for name, section in sections.items()],
     }

@@ -2,13 +2,14 @@
 
     file     = magic header section* checksum
     magic    = "subword tokenizer " version "\\n"        version: decimal digits; this module reads and writes 1
-    header   = one line of JSON (ASCII) "\\n"            {"outline", "roles", "notes", "sections", "written_by"}
+    header   = one line of JSON (ASCII) "\\n"            {"outline", "roles", "notes", "chat", "sections", "written_by"}
     section  = bytes                                    in the order and with the lengths of header.sections
     checksum = "sha256 " 64 hexadecimal digits "\\n"     of everything before it
 
 `outline` and the sections are what `Spec.outline()` and `Spec.buffers()` give: stages, model settings, extra tokens and
 template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and, of a BPE, merges (32-bit),
-all little-endian. Nothing follows the checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
+all little-endian. `chat` is there only if there are chat templates. Nothing follows the checksum. In a shell:
+`head -c -72 x.subword | sha256sum; tail -1 x.subword`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PARTS = {
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
     "template": "outline.template",
     "roles": "roles",
-    "notes": "notes",
+    "notes": "notes; chat templates: chat",
 }
 LIMITS = "nothing: it holds all that a tokenizer of subword is"
 
@@ -76,6 +77,7 @@ def write(spec: Spec) -> bytes:
         "outline": spec.outline(),
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
+        **({"chat": dict(spec.chat)} if spec.chat else {}),
         "sections": [[name, len(buffer)] for name, buffer in buffers.items()],
         "written_by": f"subword {_core.__version__}",
     }
@@ -158,8 +160,9 @@ def _check_length(data: bytes, sections: dict[str, tuple[int, int]], source: str
 
 def _spec(header: Node, buffers: dict[str, bytes]) -> Spec:
     outline, roles, notes = (header[name].fields() for name in ("outline", "roles", "notes"))
+    chat = header.get("chat", {}).fields()
     try:
-        spec = Spec.from_outline(outline, buffers, roles, notes)
+        spec = Spec.from_outline(outline, buffers, roles, notes, chat)
         stray = buffers.keys() - set(spec.model.BUFFERS)
         problem = f"the section {min(stray)!r} belongs to no such model" if stray else _problem(spec)
     except (SubwordError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
