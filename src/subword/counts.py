@@ -324,14 +324,12 @@ class CountTable:
 
     # ------------------------ for the trainer ------------------------
 
-    def memory_to_learn(
-        self, vocab_size: int, weights: Mapping[str, Weight] | None = None, min_count: int = 1
-    ) -> int:
+    def memory_to_learn(self, vocab_size: int, weights: Mapping[str, Weight] | None = None, min_count: int = 1) -> int:
         """About how many bytes of memory `train` takes at most for this table: known after a walk through it."""
         return _memory_to_learn(self._survey(weights), min_count, vocab_size)
 
     def check_memory(self, memory: int, entries: int, weights: Mapping[str, Weight] | None, min_count: int) -> None:
-        """Raise SubwordValueError, saying what would help, if learning so many entries takes more than `memory` bytes."""
+        """Raise SubwordValueError, saying what would help, if learning the entries takes more than `memory` bytes."""
         rows = self._survey(weights)
 
         def need(least: int) -> int:

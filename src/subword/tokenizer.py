@@ -105,8 +105,8 @@ class Tokenizer:
 
     @property
     def training(self) -> dict[str, Any] | None:
-        """What the training run reported, for a tokenizer trained here, else None. See `train`. Of one that was extended
-        or pruned, only what that did: nothing else would be true of it."""
+        """What the training run reported, for a tokenizer trained here, else None. See `train`. Of one that was
+        extended or pruned, only what that did: nothing else would be true of it."""
         report: dict[str, Any] | None = self._spec.notes.get("training")
         return report and dict(report)
 
