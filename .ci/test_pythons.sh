@@ -35,7 +35,7 @@ for version in 3.10 3.11 3.12 3.13; do
     rm -rf "$venv"
     if ! { "$python" -m venv "$venv" &&
         "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --upgrade 'pip>=25.1' &&
-        "$venv/bin/python" -m pip --quiet --disable-pip-version-check install "$wheel" --group test &&
+        "$venv/bin/python" -m pip --quiet --disable-pip-version-check install "$wheel" --group test-light &&
         "$venv/bin/python" -m pytest -q -n auto -p no:cacheprovider -m "not slow" "${left_out[@]}"; }; then
         echo "Python $version: FAILED"
         failed=1
