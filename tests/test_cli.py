@@ -883,8 +883,27 @@ def test_several_sizes_from_one_training(tmp_path: Path, home: Path) -> None:
         assert why in run("train", text, *options, "-o", "t.json", code=2, cwd=tmp_path).stderr.decode()
     below = run("train", text, "--sizes", "10,300", "-o", "u.json", code=1, cwd=tmp_path)
     assert "vocab_size=10 is below the minimum" in below.stderr.decode()
+    characters = ("--unit", "character", "-o", "c.subword")
+    (tmp_path / "few.txt").write_text("the cat sat on the mat, the cats sat on the mats")
+    below = run("train", "few.txt", "--sizes", "2,14,20", *characters, code=1, cwd=tmp_path)
+    assert "n=2 is below" in below.stderr.decode()  # known only when the text was read; the others are written
+    assert {path.name for path in tmp_path.glob("c-*")} == {"c-14.subword", "c-20.subword"}
+    bad = run("train", text, "--sizes", "300,x", "-o", "t.json", code=2, cwd=tmp_path).stderr.decode()
+    assert "--sizes 300,x: 'x' is not a size" in bad
+    nowhere = ("--checkpoint", "nowhere/t.checkpoint")
+    assert (
+        "no folder nowhere"
+        in run("train", text, "-v", "300", "-o", "v.json", *nowhere, code=1, cwd=tmp_path).stderr.decode()
+    )
     exists = run("train", text, "--sizes", "300,600", "-o", "t.json", code=1, cwd=tmp_path)
     assert "t-300.json exists" in exists.stderr.decode()
+
+
+def test_extend_does_not_write_the_remap_over_the_tokenizer(tmp_path: Path, home: Path) -> None:
+    run("train", str(home / "text.txt"), "-v", "300", "-o", "t.json", cwd=tmp_path)
+    same = ("extend", "t.json", str(home / "text.txt"), "--add", "2", "-o", "e.json", "--remap", "./e.json")
+    assert "name the same file" in run(*same, code=2, cwd=tmp_path).stderr.decode()
+    assert not (tmp_path / "e.json").exists()
 
 
 def test_extend_writes_the_tokenizer_and_the_remap(tmp_path: Path, home: Path, tok: subword.Tokenizer) -> None:

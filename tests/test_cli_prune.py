@@ -48,6 +48,13 @@ def test_prune_on_files(home: Path, tmp_path: Path) -> None:
     assert f"{found['entries']} of {tok.n_vocab}; {tok.n_vocab - found['entries']} removed" in shown
 
 
+def test_prune_tells_how_far_it_is(home: Path, tmp_path: Path) -> None:
+    args = ("--unused-on", "text.txt", "-o", tmp_path / "p.subword", "--progress", "json")
+    lines = run("prune", "tok.subword", *args, cwd=home).stderr.splitlines()
+    last = json.loads(lines[-1])
+    assert (last["stage"], last["done"], last["total"]) == ("encode", 10, 10)
+
+
 def test_prune_by_ids_and_names(home: Path, tmp_path: Path) -> None:
     tok = subword.load(home / "tok.subword")
     summary("prune", "tok.subword", "--keep", "ids.txt", "-o", tmp_path / "a.subword", "--drop", "<pad>", cwd=home)

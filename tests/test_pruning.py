@@ -313,6 +313,41 @@ def test_a_pruned_tokenizer_is_saved_pickled_and_run_by_the_reference(tmp_path: 
     assert slow.tokenizer == new and "engine" in slow.tokenizer.plan()[0][2]
 
 
+def test_what_training_said_is_not_said_of_a_pruned_one(tmp_path: Any) -> None:
+    text = "low lower lowest newer newest wide wider widest " * 9
+    tok = subword.train([text], vocab_size=272, special_tokens=["<a>"])
+    new = tok.prune(unused_on=["low lower"]).tokenizer
+    removed = len(tok.vocab) - len(new.vocab)
+    assert removed > 0
+    assert new.training == {"prunes": tok.fingerprint, "vocab_size": len(new.vocab), "removed": removed}
+    assert "history" not in new.spec.notes
+    new.save(tmp_path / "t.subword")
+    assert subword.load(tmp_path / "t.subword").training == new.training
+    smaller = new.cut(len(new.vocab) - 1)
+    assert smaller.training is None and "history" not in smaller.spec.notes
+    with pytest.warns(subword.SubwordWarning):  # all pairs: a size beyond would have been the same
+        whole = subword.train([text], vocab_size=9999)
+    assert len(whole.cut(9999).vocab) == len(whole.vocab)
+    pruned = whole.prune(unused_on=["low lower"]).tokenizer
+    with pytest.raises(SubwordValueError, match="more than the"):
+        pruned.cut(9999)
+
+
+def test_cut_extended_pruned_and_cut_again() -> None:
+    texts = [text for text in TEXTS.values() if text][:60]
+    tok = subword.train(texts, vocab_size=500, special_tokens=["<a>"])
+    extended, _ = tok.cut(400).extend(texts, add=60)
+    pruned, fewer = extended.prune(unused_on=texts[:20])
+    assert check(extended, subword.Changed(pruned, fewer), texts)
+    last = pruned.cut(len(pruned.vocab) - 5)
+    again, _ = last.extend(texts, add=5)
+    for tokenizer in (extended, pruned, last, again):
+        copy = pickle.loads(pickle.dumps(tokenizer))
+        assert copy == tokenizer and copy.training == tokenizer.training
+        for text in texts:
+            assert tokenizer.decode_bytes(tokenizer.encode(text)) == text.encode("utf-8", "surrogatepass")
+
+
 def test_texts_may_be_bytes_and_many() -> None:
     tok = small()
     everything = tok.prune(unused_on=iter([b"the", "he", bytearray(b" the")])).tokenizer

@@ -335,7 +335,7 @@ class CountTable:
         return _memory_to_learn(self._survey(weights), min_count, vocab_size)
 
     def check_memory(self, memory: int, entries: int, weights: Mapping[str, Weight] | None, min_count: int) -> None:
-        """Raise SubwordValueError, saying what would help, if learning so many entries takes over `memory` bytes."""
+        """Raise SubwordValueError, saying what would help, if learning the entries takes more than `memory` bytes."""
         rows = self._survey(weights)
 
         def need(least: int) -> int:

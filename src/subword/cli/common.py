@@ -19,6 +19,7 @@ from rich.text import Text
 
 from ..corpus import Document, find_files, name_of, read_documents, size_on_disk
 from ..errors import SpecialTokenError, SubwordOSError, SubwordValueError
+from ..formats import FORMATS
 from ..report import progress as progress_report
 from ..report.progress import HOWS, How
 from ..report.progress import Report as Report
@@ -26,6 +27,9 @@ from ..report.progress import ticking as ticking
 from ..report.terminal import visible
 from ..spec import MatchTokens, Normalize, Split, SplitRegex
 from ..tokenizer import Tokenizer
+
+SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
+"""How the names of tokenizer files end."""
 
 
 class UsageError(Exception):
@@ -311,6 +315,13 @@ def print_tsv(*cells: object) -> None:
     if line.count("\t") >= len(cells) or "\n" in line:
         line = "\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells)
     print(line)
+
+
+def check_tokenizer_out(out: Path, force: bool) -> None:
+    """As `check_out`, for a tokenizer, whose format the name says."""
+    if not out.name.lower().endswith(SUFFIXES):
+        raise UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
+    check_out(out, force)
 
 
 def check_out(path: Path, force: bool, folder: bool = False) -> None:

@@ -11,8 +11,6 @@ from .. import formats
 from ..corpus import find_files, read_texts, size_on_disk
 from . import common
 
-SUFFIXES = tuple(suffix for row in formats.FORMATS for suffix in row.suffixes)
-
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A tokenizer file, or a folder.", show_default=False)],
@@ -57,8 +55,10 @@ def convert(
       subword convert tokenizer.subword tokenizer.json --force
       subword convert tok.subword out --to tokenizer.json --probe corpus/*.txt
     """
-    if to is None and not out.name.lower().endswith(SUFFIXES):
-        raise common.UsageError(f"{out}: the name says no format; end it in {' or '.join(SUFFIXES)}, or give --to")
+    if to is None and not out.name.lower().endswith(common.SUFFIXES):
+        raise common.UsageError(
+            f"{out}: the name says no format; end it in {' or '.join(common.SUFFIXES)}, or give --to"
+        )
     common.check_out(out, force, folder=any(row.folder for row in formats.FORMATS if row.name == to))
     files = find_files(probe or ())
     spec = formats.load(source, **common.left_out(pattern, regex, special))

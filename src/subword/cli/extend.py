@@ -9,13 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ..corpus import find_files, read_texts, size_on_disk
-from ..formats import FORMATS
 from ..report.terminal import visible
 from ..tokenizer import load
 from . import common
-from .train import TIE_RULES, ErrorsOpt, MemoryOpt, TieRule, learning, weights_of
-
-SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
+from .train import ErrorsOpt, MemoryOpt, MinCountOpt, TieRuleOpt, WeightOpt, check_inputs, learning, weights_of
 
 
 def extend(
@@ -52,27 +49,9 @@ def extend(
             help="Write what becomes of the ids, and how rows of embeddings start, for remap-embeddings.",
         ),
     ] = None,
-    tie_rule: Annotated[
-        TieRule,
-        typer.Option(
-            "--tie-rule",
-            metavar="NAME",
-            parser=common.one_of(*TIE_RULES.split(", ")),
-            help=f"Which of equally frequent pairs goes first: {TIE_RULES}.",
-        ),
-    ] = "smallest-ids",
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--weight",
-            metavar="SOURCE=WEIGHT",
-            show_default=False,
-            help="Multiply the counts of a source, as in code=3/10; may be repeated. For --counts.",
-        ),
-    ] = None,
-    min_count: Annotated[
-        int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
-    ] = 1,
+    tie_rule: TieRuleOpt = "smallest-ids",
+    weight: WeightOpt = None,
+    min_count: MinCountOpt = 1,
     memory: MemoryOpt = None,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
@@ -95,16 +74,12 @@ def extend(
       subword extend gpt2 medical/ --add 5k -o gpt2-medical.subword --remap remap.json
       subword extend tokenizer.json --counts code.parquet --add 2000 -o larger.json
     """
-    if not files and not counted:
-        raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
-    if files and counted:
-        raise common.UsageError("give files or --counts, not both")
-    if weight and not counted:
-        raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
-    if not out.name.lower().endswith(SUFFIXES):
-        raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
-    for path in filter(None, (out, remap)):
-        common.check_out(path, force)
+    check_inputs(files, counted, weight)
+    common.check_tokenizer_out(out, force)
+    if remap is not None:
+        common.check_out(remap, force)
+        if remap.resolve() == out.resolve():
+            raise common.UsageError("--out and --remap name the same file")
     started = time.perf_counter()
     tok = load(tokenizer, **common.left_out(pattern, regex, special))
     how: dict[str, Any] = {

@@ -9,12 +9,9 @@ import numpy as np
 import typer
 
 from ..corpus import find_files, read_texts, size_on_disk
-from ..formats import FORMATS
 from ..tokenizer import load
 from . import common
 from .decode import ids_of
-
-SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 
 def prune(
@@ -51,6 +48,7 @@ def prune(
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
     force: common.ForceOpt = False,
+    progress: common.ProgressOpt = "auto",
     json: common.JsonOpt = False,
 ) -> None:
     """Remove the entries of a vocabulary that are not needed.
@@ -68,9 +66,7 @@ def prune(
     """
     if keep is None and not unused_on and not drop:
         raise common.UsageError("nothing says what to remove: give --unused-on, --keep or --drop")
-    if not out.name.lower().endswith(SUFFIXES):
-        raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
-    common.check_out(out, force)
+    common.check_tokenizer_out(out, force)
     if remap is not None:
         common.check_out(remap, force)
         if remap.resolve() == out.resolve():
@@ -78,7 +74,10 @@ def prune(
     files = find_files(unused_on or ())
     ids = None if keep is None else np.concatenate([ids_of(path) for path in find_files([keep])]).tolist()
     tok = load(tokenizer, **common.left_out(pattern, regex, special))
-    with common.progress(bool(files)) as report, common.ticking("encode", size_on_disk(files), report) as tick:
+    with (
+        common.progress(bool(files), how=progress) as report,
+        common.ticking("encode", size_on_disk(files), report) as tick,
+    ):
         texts = read_texts(files, field, tick, whole=common.must_stay_whole(tok)) if unused_on else None
         new, changes = tok.prune(ids, texts, drop_tokens=drop or (), threads=threads)
     new.save(out)

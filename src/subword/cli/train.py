@@ -15,7 +15,6 @@ from ..arguments import byte_count
 from ..bert import CLEANINGS
 from ..corpus import find_files, size_on_disk
 from ..corpus.utf8 import ERRORS
-from ..formats import FORMATS
 from ..patterns import PATTERNS
 from ..report.terminal import visible
 from ..report.training import curve_line, training_page
@@ -38,8 +37,6 @@ Errors: TypeAlias = Literal["keep", "strict", "replace"]
 TIE_RULES = ", ".join(training.TIE_RULES)
 MOST_NAMES = 20
 """So many names of files stand in a report."""
-
-SUFFIXES = tuple(suffix for row in FORMATS for suffix in row.suffixes)
 
 # What says how text becomes pieces, for `train` and `count-pieces`.
 PatternOpt = Annotated[
@@ -83,6 +80,27 @@ MemoryOpt = Annotated[
     typer.Option("--memory", metavar="SIZE", help="How much memory counts may take, as in 2GB; the rest goes to disk."),
 ]
 
+TieRuleOpt = Annotated[
+    TieRule,
+    typer.Option(
+        "--tie-rule",
+        metavar="NAME",
+        parser=common.one_of(*training.TIE_RULES),
+        help=f"Which of equally frequent pairs goes first: {TIE_RULES}.",
+    ),
+]
+WeightOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="SOURCE=WEIGHT",
+        show_default=False,
+        help="Multiply the counts of a source, as in code=3/10; may be repeated. For --counts.",
+    ),
+]
+MinCountOpt = Annotated[
+    int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
+]
 ErrorsOpt = Annotated[
     Errors,
     typer.Option(
@@ -186,15 +204,7 @@ def train(
             help="Mark the last character of each piece, as with </w>; for --unit character.",
         ),
     ] = "",
-    tie_rule: Annotated[
-        TieRule,
-        typer.Option(
-            "--tie-rule",
-            metavar="NAME",
-            parser=common.one_of(*training.TIE_RULES),
-            help=f"Which of equally frequent pairs goes first: {TIE_RULES}.",
-        ),
-    ] = "smallest-ids",
+    tie_rule: TieRuleOpt = "smallest-ids",
     byte_order: Annotated[
         ByteOrder,
         typer.Option(
@@ -204,18 +214,8 @@ def train(
             help="Which byte gets which of the ids 0 to 255.",
         ),
     ] = "value",
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--weight",
-            metavar="SOURCE=WEIGHT",
-            show_default=False,
-            help="Multiply the counts of a source, as in code=3/10; may be repeated. For --counts.",
-        ),
-    ] = None,
-    min_count: Annotated[
-        int, typer.Option("--min-count", metavar="N", min=1, help="Leave out pieces that are counted less often.")
-    ] = 1,
+    weight: WeightOpt = None,
+    min_count: MinCountOpt = 1,
     max_token_bytes: Annotated[
         int | None, typer.Option("--max-token-bytes", metavar="N", min=1, help="Make no token that is longer.")
     ] = None,
@@ -288,21 +288,17 @@ def train(
       subword train corpus/ -v 50k -o words.subword --algorithm word
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
-    if not files and not counted and algorithm != "byte":
-        raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
-    if files and counted:
-        raise common.UsageError("give files or --counts, not both")
-    if weight and not counted:
-        raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
-    if not out.name.lower().endswith(SUFFIXES):
-        raise common.UsageError(f"--out {out}: the name says the format and must end in {' or '.join(SUFFIXES)}")
+    check_inputs(files, counted, weight, needs_text=algorithm != "byte")
     if sizes is not None and vocab_size is not None:
         raise common.UsageError("give --vocab-size or --sizes, not both")
+    common.check_tokenizer_out(out, force=True)
     if algorithm in BASELINES and (sizes is not None or report_to is not None):
         raise common.UsageError(f"--sizes and --report are about merges, and {algorithm} has none")
     outs = {out: None} if sizes is None else _outs(out, sizes)
     for path in outs:
-        common.check_out(path, force)
+        common.check_tokenizer_out(path, force)
+    if checkpoint is not None:
+        common.check_out(checkpoint, force=True)
     if report_to is not None:
         if report_to.suffix.lower() not in (".html", ".htm"):
             raise common.UsageError(f"--report {report_to}: a report is an .html file; the name must say so")
@@ -369,13 +365,15 @@ def train(
             if processes > 1:
                 how = {"files": found, "field": field, "errors": errors, "processes": processes, "progress": report}
             tok = training.train(**how, **arguments, threads=threads)
-    written = []
-    for path, size in outs.items():
+    written = {}
+    for path, size in sorted(
+        outs.items(), key=lambda item: item[1] or 0, reverse=True
+    ):  # a size too small costs no other
         one = tok if size is None else tok.cut(size)
         one.save(path)
-        written.append({"out": str(path), "vocab_size": len(one.vocab), "fingerprint": one.fingerprint})
+        written[path] = {"out": str(path), "vocab_size": len(one.vocab), "fingerprint": one.fingerprint}
     summary: dict[str, Any] = {
-        **({"out": str(out)} if sizes is None else {"sizes": written}),
+        **({"out": str(out)} if sizes is None else {"sizes": [written[path] for path in outs]}),
         **(tok.training or {}),
         "seconds": round(time.perf_counter() - started, 3),
         "report": None if report_to is None else str(report_to),
@@ -411,11 +409,14 @@ def _outs(out: Path, sizes: str) -> dict[Path, int | None]:
     {PosixPath('tok-8k.json'): 8000, PosixPath('tok-16000.json'): 16000}
     """
     outs: dict[Path, int | None] = {}
-    suffix = next(suffix for suffix in SUFFIXES if out.name.lower().endswith(suffix))
+    suffix = next(suffix for suffix in common.SUFFIXES if out.name.lower().endswith(suffix))
     stem = out.name[: len(out.name) - len(suffix)]
     pattern = out.name if "{size}" in out.name else f"{stem}-{{size}}{out.name[len(stem) :]}"
     for text in map(str.strip, sizes.split(",")):
-        size = common.parse_size(text)
+        try:
+            size = common.parse_size(text)
+        except typer.BadParameter as error:
+            raise common.UsageError(f"--sizes {sizes}: {error.message}") from None
         if size in outs.values():
             raise common.UsageError(f"--sizes {sizes}: {size} is there twice")
         outs[out.with_name(pattern.replace("{size}", text))] = size
@@ -438,6 +439,18 @@ def _lines_of(path: Path) -> list[bytes]:
     except OSError as error:
         raise common.UsageError(f"--initial-file {path}: {error.strerror}") from None
     return [line for line in data.replace(b"\r\n", b"\n").split(b"\n") if line]
+
+
+def check_inputs(
+    files: list[str] | None, counted: list[Path] | None, weight: list[str] | None, needs_text: bool = True
+) -> None:
+    """Refuse what does not say from what to learn."""
+    if needs_text and not files and not counted:
+        raise common.UsageError("no text: give files, or --counts with what count-pieces wrote")
+    if files and counted:
+        raise common.UsageError("give files or --counts, not both")
+    if weight and not counted:
+        raise common.UsageError("--weight goes with --counts: count each source with count-pieces --source first")
 
 
 def weights_of(items: list[str] | None) -> dict[str, str]:
