@@ -44,7 +44,7 @@ impl Model {
     pub fn check(&self, text: &[u8]) -> Result<()> {
         match self {
             Self::Bpe(bpe) => bpe.check(text),
-            Self::WordPiece(_) => Ok(()),
+            Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
             Self::Scored(scored) => scored.check(text),
         }
     }
