@@ -332,7 +332,7 @@ class Pieces:
         progress: Any,
         max_token_bytes: int | None = None,
         whole_characters: bool = False,
-        initial: Sequence[bytes] = [],
+        initial: Sequence[bytes] = ...,
         start: tuple[_U32, _U64, int] | None = None,
         keep: Any = None,
     ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
@@ -355,7 +355,7 @@ class Pieces:
         entry, or what is `taken`; pieces with a byte or a character that has no entry are left out.
         """
 
-    def characters(self, end_of_word: str, limit: int | None = None, initial: Sequence[bytes] = []) -> list[bytes]:
+    def characters(self, end_of_word: str, limit: int | None = None, initial: Sequence[bytes] = ...) -> list[bytes]:
         """The characters of the pieces, sorted, the last of each piece with the marker behind it."""
 
     def learn_bpe_of_characters(
@@ -366,7 +366,7 @@ class Pieces:
         progress: Any,
         max_token_bytes: int | None = None,
         limit: int | None = None,
-        initial: Sequence[bytes] = [],
+        initial: Sequence[bytes] = ...,
         start: tuple[_U32, _U64, int] | None = None,
         keep: Any = None,
     ) -> tuple[_U32, _U64, int, tuple[int, _U64]]:
