@@ -58,6 +58,7 @@ def rows_of(name: str) -> Iterator[list[Any]]:
         yield [TEXTS[text] if isinstance(text, int) else text, *rest]
 
 
+@pytest.mark.filterwarnings("ignore:.*the field '(truncation|padding)' is left out:subword.SubwordWarning")
 @pytest.mark.parametrize("name", TOKENIZER_JSON)
 def test_tokenizer_json(name: str) -> None:
     """Its ids and texts are those of tokenizers; so are those of the same tokenizer saved and loaded again."""
@@ -187,6 +188,7 @@ def test_gpt1() -> None:
     assert 0 < unknown < len(TEXTS)
 
 
+@pytest.mark.filterwarnings("ignore:.*the field '(truncation|padding)' is left out:subword.SubwordWarning")
 @pytest.mark.parametrize("path", sorted(KIT.glob("files/**/*.*")), ids=lambda path: path.name)
 def test_any_file_loads_or_is_refused(path: Path) -> None:
     if refusal(path) is None:

@@ -277,7 +277,11 @@ def test_ids_move_together_in_their_order() -> None:
     assert new.encode("the", add_special_tokens=True) == [256, 259, 261]
     assert new.encode("added the<s>", allowed_special="all") == [260, 32, 259, 256]
     assert new.spec.template.pair == (256, "A", "B")
-    assert dict(new.spec.notes) == {"from": "here"}
+    assert new.spec.notes["from"] == "here" and new.training == {
+        "prunes": tok.fingerprint,
+        "vocab_size": 263,
+        "removed": 1,
+    }
     assert tok.prune(unused_on=["the <s>"], keep=[308]).tokenizer == tok.prune(keep=tok.spec.model.vocab.ids).tokenizer
 
 

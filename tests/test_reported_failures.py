@@ -164,7 +164,7 @@ def test_what_cannot_be_saved_cannot_be_put_in() -> None:
     for changes in ({"stages": (str.split,)}, {"extra": (str.split,)}, {"model": str.split}, {"decode": str.split}):
         with pytest.raises(SubwordValueError, match=r"must (hold|be)"):
             BACK.spec.replace(**changes)
-    with pytest.raises(SubwordValueError, match="Split or SplitRegex, not <method 'split'"):
+    with pytest.raises(SubwordValueError, match="SplitPunctuation, not <method 'split'"):
         BACK.spec.replace(stages=(str.split,))
     with pytest.raises(SubwordValueError, match="JSON"):
         formats.native.write(BACK.spec.replace(notes={"by": str.split}))

@@ -713,11 +713,10 @@ def test_in_a_folder_a_whole_file_goes_first(tmp_path: Path) -> None:
         formats.load(tmp_path, "gpt2", {})
     formats.save(WITH_END, tmp_path / "tokenizer.json")
     assert formats.load(tmp_path) == WITH_END
-    (tmp_path / "tokenizer.model").write_bytes(b"\n\x0e\n\x05<unk>\x15")  # SentencePiece: not a format that is read
-    assert formats.load(tmp_path) == WITH_END
-    (tmp_path / "tokenizer.model").write_bytes(MINBPE)
-    with pytest.raises(SubwordValueError, match=r"name one of tokenizer.json, tokenizer.model"):
-        formats.load(tmp_path)
+    for model in (b"\n\x0e\n\x05<unk>\x15", MINBPE):  # SentencePiece's and minbpe's
+        (tmp_path / "tokenizer.model").write_bytes(model)
+        with pytest.raises(SubwordValueError, match=r"name one of tokenizer.json, tokenizer.model"):
+            formats.load(tmp_path)
 
 
 def test_content_and_not_the_name_counts_in_a_folder(tmp_path: Path) -> None:

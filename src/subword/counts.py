@@ -45,7 +45,9 @@ class Splitting:
         choice("digits", self.digits, DIGITS)
         if self.normalization is not None:
             choice("normalization", self.normalization, NORMALIZATIONS)
-        if not isinstance(self.pattern, SplitRegex) and self.pattern not in CLEANINGS:
+        if not isinstance(self.pattern, SplitRegex) and not (
+            isinstance(self.pattern, str) and self.pattern in CLEANINGS
+        ):
             patterns.get_pattern(self.pattern)
         tokens = [token_content(token) for token in list_of("special_tokens", self.special_tokens)]
         twice = next((token for token in tokens if tokens.count(token) > 1), None)
