@@ -128,7 +128,8 @@ fn learn_by<T: Tie>(
 /// A piece: its place, its length, its count, and both while it is put into order. A byte: the byte, its symbol, its
 /// place in the list of its pair, and its share of the pairs that come of it, the table of which takes most while it
 /// grows. A merge: its spelling, its count, how many tokens there are then. The shares are measured: real text takes 70 to
-/// 85 % of this, random words up to all of it; where bytes, or 20,000 characters, are all equally likely, it is up to a third more.
+/// 85 % of this, random words up to all of it; where bytes, or 20,000 characters, are all equally likely, it is up to a
+/// third more.
 pub fn memory(pieces: u64, bytes: u64, merges: u64) -> u64 {
     let parts = [(pieces, 40), (bytes, 20), (merges.min(bytes), 128), (16, 1 << 20)];
     parts.iter().fold(0, |sum, &(number, size)| number.saturating_mul(size).saturating_add(sum))
