@@ -203,6 +203,7 @@ def test_ctrl_c_says_how_to_go_on(work: Path) -> None:
     expected = finish(work, *ARGS)
     code = (
         "import os, signal, subword, subword.training as t, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a process in the background starts with it ignored
         "from subword.cli import main\n"
         "train = t.train\n"
         "def tell(stage, done, total):\n"
