@@ -201,9 +201,9 @@ def test_killed_while_a_file_is_written(work: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_ctrl_c_says_how_to_go_on(work: Path) -> None:
     expected = finish(work, *ARGS)
-    code = (
+    code = (  # a process that was started in the background ignores Ctrl-C
         "import os, signal, subword, subword.training as t, sys\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a process in the background starts with it ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from subword.cli import main\n"
         "train = t.train\n"
         "def tell(stage, done, total):\n"

@@ -392,7 +392,8 @@ def test_only_the_folders_of_the_dead_are_removed(tmp_path: Path) -> None:
 
 def command(folder: Path, *args: str, size: int) -> subprocess.Popen[bytes]:
     """The command line, with small shards."""
-    code = (
+    code = (  # a process that was started in the background ignores Ctrl-C
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"import sys; from subword.cluster import shards; shards.SHARD_BYTES = {size}; "
         "from subword.cli import main; sys.exit(main())"
     )
