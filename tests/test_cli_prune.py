@@ -96,6 +96,7 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "no such id": (1, "prune tok.subword --keep - -o new.subword", "no id 5000"),
     "no ids": (1, "prune tok.subword --keep text.txt -o new.subword", "not an id"),
     "no such text": (1, "prune tok.subword --unused-on gone.txt -o new.subword", "gone.txt: No such file"),
+    "no text": (1, "prune tok.subword --unused-on empty.txt -o new.subword", "there is no text in these files"),
     "one file twice": (2, "prune tok.subword --keep ids.txt -o new.json --remap new.json", "name the same file"),
     "no such remap": (1, "remap-embeddings gone.json in.npy new.npy", "gone.json: cannot read a remap"),
     "not a remap": (1, "remap-embeddings text.txt in.npy new.npy", "text.txt: not JSON"),
@@ -113,6 +114,7 @@ def test_wrong_command_lines(name: str, home: Path) -> None:
     code, line, message = WRONG[name]
     Remap.of(9, [[0]]).save(home / "remap.json")
     np.save(home / "in.npy", table(8))
+    (home / "empty.txt").write_bytes(b"")
     done = run(*line.split(), code=code, cwd=home, stdin=b"5000")
     assert message in done.stderr.decode()
     assert not list(home.glob("new*"))

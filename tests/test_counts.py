@@ -786,6 +786,7 @@ def test_counting_and_training_from_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("args", "said"), [
     (["train", "-v", "300", "-o", "t.json"], "no text: give files, or --counts"),
     (["train", "x.txt", "--counts", "c.parquet", "-v", "300", "-o", "t.json"], "give files or --counts, not both"),
+    (["train", "--counts", "c.parquet", "--processes", "2", "-v", "300", "-o", "t.json"], "has been counted"),
     (["train", "x.txt", "--weight", "a=1", "-v", "300", "-o", "t.json"], "--weight goes with --counts"),
     (["train", "--counts", "c.parquet", "--weight", "a", "-v", "300", "-o", "t.json"], "write SOURCE=WEIGHT"),
     (["train", "--counts", "c.parquet", "--pattern", "gpt2", "-v", "300", "-o", "t.json"], "'o200k' and 'gpt2'"),

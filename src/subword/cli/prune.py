@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import typer
 
 from ..corpus import find_files, read_texts, size_on_disk
+from ..errors import SubwordValueError
 from ..tokenizer import load
 from . import common
 from .decode import ids_of
@@ -78,7 +80,8 @@ def prune(
         common.progress(bool(files), how=progress) as report,
         common.ticking("encode", size_on_disk(files), report) as tick,
     ):
-        texts = read_texts(files, field, tick, whole=common.must_stay_whole(tok)) if unused_on else None
+        whole = common.must_stay_whole(tok)
+        texts = _not_empty(read_texts(files, field, tick, whole=whole)) if unused_on else None
         new, changes = tok.prune(ids, texts, drop_tokens=drop or (), threads=threads)
     new.save(out)
     if remap is not None:
@@ -94,6 +97,16 @@ def prune(
         "fingerprint": new.fingerprint,
     }
     common.print_json(summary) if json else _render(summary)
+
+
+def _not_empty(texts: Iterator[bytes]) -> Iterator[bytes]:
+    """The same texts, unless they hold nothing: then every entry would go, which is hardly what was meant."""
+    has_text = False
+    for text in texts:
+        has_text |= bool(text)
+        yield text
+    if not has_text:
+        raise SubwordValueError("--unused-on: there is no text in these files, so that nothing would be used")
 
 
 def _render(summary: dict[str, Any]) -> None:

@@ -289,6 +289,8 @@ def train(
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
     check_inputs(files, counted, weight, needs_text=algorithm != "byte")
+    if counted and processes > 1:
+        raise common.UsageError("--processes is for reading files; --counts has been counted")
     if sizes is not None and vocab_size is not None:
         raise common.UsageError("give --vocab-size or --sizes, not both")
     common.check_tokenizer_out(out, force=True)
