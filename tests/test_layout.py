@@ -18,9 +18,9 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference", "unigram.reference", "wordpiece.reference"},
+    {"errors", "bpe.reference", "longest_match.reference", "unigram.reference", "wordpiece.reference"},
     {"_core", "arguments", "writing"},
-    {"patterns", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
+    {"patterns", "bpe", "longest_match", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"spec", "scripts"},
     {"bert", "reference_models", "encoding", "corpus"},
     {"engine", "sampling"},
