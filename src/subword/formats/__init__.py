@@ -23,6 +23,7 @@ from ..writing import MissingFileError, os_error
 from . import (
     clip,
     compiled,
+    gguf,
     hub,
     known,
     minbpe,
@@ -39,6 +40,8 @@ from . import (
 )
 from .bare import Input, LeftOutError
 from .files import read_file, write_file, write_files
+from .gguf_values import MAGIC as GGUF
+from .gguf_values import MAX_HEAD_BYTES
 
 if TYPE_CHECKING:
     from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
@@ -161,6 +164,17 @@ FORMATS: tuple[Format, ...] = (
         write=minbpe.write,
         parts=minbpe.PARTS,
         limits=minbpe.LIMITS,
+    ),
+    Format(
+        name="gguf",
+        suffixes=(".gguf",),
+        names=("*.gguf",),
+        sign="bytes GGUF",
+        looks_like=gguf.looks_like,
+        read=_whole(gguf.read),
+        write=gguf.write,
+        parts=gguf.PARTS,
+        limits=gguf.LIMITS,
     ),
     Format(
         name="sentencepiece",
@@ -334,7 +348,7 @@ def _input_of(
     if os.path.isdir(name):
         name = _file_in(name)
     try:
-        data = read_file(name)
+        data = read_file(name, most={GGUF: MAX_HEAD_BYTES})
     except MissingFileError as error:
         if os.path.basename(name) != name or "." in name:
             raise

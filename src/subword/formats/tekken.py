@@ -5,9 +5,9 @@
      "special_tokens": [{"rank", "token_str", "is_control"}, …],      of versions up to v7, it may be left out
      "image", "audio", …}                                             what other kinds of input take; kept as notes
 
-Special tokens come first: `default_num_special_tokens` ids from 0 on. Those that are not listed are called `<SPECIAL_9>`
-by their ids. An entry's id is its rank behind them; entries beyond `default_vocab_size` have none. The lower rank merges
-first; a piece that is an entry as a whole is that entry (as with tiktoken).
+Special tokens come first: `default_num_special_tokens` ids from 0 on. Those that are not listed are called
+`<SPECIAL_9>` by their ids. An entry's id is its rank behind them; entries beyond `default_vocab_size` have none. The
+lower rank merges first; a piece that is an entry as a whole is that entry (as with tiktoken).
 """
 
 from __future__ import annotations
