@@ -483,8 +483,8 @@ def _ends(spec: Spec, kind: str) -> dict[str, Value]:
                 return {f"add_{role}_token": Value(BOOL, wanted) for role, wanted in said.items()}
     if kind != "bert" or "eos" not in roles or "sep" in roles:
         refuse(KIND, f"the template {spec.template.single!r} with the roles {dict(roles)!r}")
-    end = roles["eos"]  # as other readers call what BERT ends texts with
-    return _ends(spec.replace(roles={**roles, "sep": end}), kind) | {ROLES["sep"]: Value(U32, end)}
+    last = roles["eos"]  # as other readers call what BERT ends texts with
+    return _ends(spec.replace(roles={**roles, "sep": last}), kind) | {ROLES["sep"]: Value(U32, last)}
 
 
 def _write_bpe(spec: Spec, rest: tuple[Stage, ...]) -> _Made:
