@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..arguments import path_of
-from ..errors import FormatError, SubwordValueError, warn
+from ..errors import SubwordValueError, warn
 from ..spec import Spec, Split, SplitRegex
-from ..tokenizer import Text, Tokenizer
+from ..tokenizer import Text
 from ..writing import MissingFileError, os_error
 from . import (
     clip,
     compiled,
+    converting,
     gguf,
     hub,
     known,
@@ -39,6 +40,7 @@ from . import (
     vocab_txt,
 )
 from .bare import Input, LeftOutError
+from .converting import LossError
 from .files import read_file, write_file, write_files
 from .gguf_values import MAGIC as GGUF
 from .gguf_values import MAX_HEAD_BYTES
@@ -56,6 +58,7 @@ __all__ = [
     "DifferenceError",
     "Format",
     "LeftOutError",
+    "LossError",
     "compare",
     "convert",
     "load",
@@ -109,6 +112,8 @@ class Format:
             these as arguments; in a folder, a whole one goes first.
         folder: it is a folder of files.
         said: what `load` must be told as `pattern` to read what `write` wrote of a spec.
+        holds_chat: it has a place for chat templates.
+        recognised: it is known by its content.
     """
 
     name: str
@@ -124,6 +129,8 @@ class Format:
     folder: bool = False
     files: Callable[[Input], tuple[Input, ...]] = lambda file: (file,)
     said: Callable[[Spec], str | SplitRegex | None] = _split_pattern
+    holds_chat: bool = False
+    recognised: bool = True
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -153,6 +160,7 @@ FORMATS: tuple[Format, ...] = (
         write=native.write,
         parts=native.PARTS,
         limits=native.LIMITS,
+        holds_chat=True,
     ),
     Format(
         name="minbpe",
@@ -175,6 +183,7 @@ FORMATS: tuple[Format, ...] = (
         write=gguf.write,
         parts=gguf.PARTS,
         limits=gguf.LIMITS,
+        holds_chat=True,
     ),
     Format(
         name="sentencepiece",
@@ -428,14 +437,16 @@ def _known_input(name: str) -> Input:
 def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     """Write a tokenizer file, atomically: whatever happens, the old file or the new one stands there, whole.
 
+    What is written is read back first: it must be the same tokenizer, or give the same on texts meant to hurt.
+
     Args:
         spec: The tokenizer.
         path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything), `.json`
-            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt), `.txt.gz` (CLIP) or `vocab.txt`
-            (BERT).
-        format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`, `subword-nmt`,
-            `clip`, `vocab.txt`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made
-            if it is not there.
+            (tokenizer.json of HF tokenizers), `tekken.json` (Mistral), `.gguf`, `.model` (SentencePiece), `.tiktoken`,
+            `.codes` (subword-nmt), `.txt.gz` (CLIP) or `vocab.txt` (BERT); a folder that is there, or a name that ends
+            in a slash, is a model's folder.
+        format: The name of a format (a row of `FORMATS`), for a name that does not say. With `model-folder` and
+            `vocab+merges`, `path` is a folder, which is made if it is not there.
 
     Returns:
         Where the file is.
@@ -447,8 +458,10 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     name = path_of(path)
     row = _format_of(name, format)
     written = row.write(spec)
-    if spec.chat and row.name != "native":
-        warn(f"{name}: this format has no place for chat templates; a .subword file has")
+    if row.parts["ids"] is not None:
+        converting.checked(spec, name, lambda: _read_back(spec, row, name, written), True, (), always=False)
+    if spec.chat and not row.holds_chat:
+        warn(f"{name}: this format has no place for chat templates; a .subword file or a model's folder has")
     return _put(name, written)
 
 
@@ -461,15 +474,23 @@ def _put(name: str, written: bytes | dict[str, bytes]) -> Path:
 
 
 class Conversion(NamedTuple):
-    """What `convert` did: where the file is, in which format, on how many texts it was compared, and what changed."""
+    """What `convert` did: where the file is, in which format, on how many texts it was compared, what changed without
+    changing an id, and what was lost."""
 
     path: Path
     format: str
     texts: int
     changed: tuple[str, ...]
+    lost: tuple[str, ...] = ()
 
 
-def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()) -> Conversion:
+def convert(
+    source: AnyPath | Spec,
+    path: AnyPath,
+    format: str | None = None,
+    texts: Iterable[Text] = (),
+    allow_lossy: bool = False,
+) -> Conversion:
     """Write a tokenizer in another format, after making sure that the new file means the same.
 
     What would be written is read back and compared (`comparing.compare`), before anything is written.
@@ -478,35 +499,28 @@ def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, te
         source: a file, as for `load`, or a tokenizer that was loaded already.
         path, format: as for `save`.
         texts: on which to compare the two, beside those that the package has.
+        allow_lossy: leave out what the format cannot hold (`converting.LOSSES`).
 
     Raises:
+        LossError: the format cannot hold all of it; the message, and `lost`, say what. Nothing was written.
         DifferenceError: the two would differ; the message says on what. Nothing was written.
         SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
     """
-    from .comparing import DifferenceError, compare
-
     spec = source if isinstance(source, Spec) else load(source)
     name = path_of(path)
     row = _format_of(name, format)
-    written = row.write(spec)
-    try:
-        file = _written_input(spec, row, name, written)
-        again = Tokenizer(_format_of_content(file).read(file))
-    except FormatError as error:
-        problem = "nothing was written, because it could not be read again. This is a defect of subword"
-        raise FormatError(f"{name}: {problem}; please report it. {error}") from error
-    difference, count, changed = compare(Tokenizer(spec), again, texts)
-    if difference is not None and row.parts["ids"] is None:
-        problem = "this format holds no ids, and read from it, those of this tokenizer would be others, so nothing was"
-        raise DifferenceError(
-            f"{name}: {problem} written; Tokenizer.save writes it all the same. {difference}", difference
-        )
-    if difference is not None:
-        problem = (
-            "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"
-        )
-        raise DifferenceError(f"{name}: {problem}; please report it. {difference}", difference)
-    return Conversion(_put(name, written), row.name, count, changed)
+    kept, lost = converting.reduced(spec, row.write, row.holds_chat, name, allow_lossy)
+    written = row.write(kept)
+    done = converting.checked(
+        kept, name, lambda: _read_back(kept, row, name, written), row.parts["ids"] is not None, texts, always=True
+    )
+    return Conversion(_put(name, written), row.name, done.texts, done.changed, lost)
+
+
+def _read_back(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Spec:
+    """The tokenizer that reading what was written would give."""
+    file = _written_input(spec, row, name, written)
+    return (_format_of_content(file) if row.recognised else row).read(file)
 
 
 def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Input:
@@ -514,7 +528,7 @@ def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str
     files = {name: written} if isinstance(written, bytes) else written
     first, data = next(iter(files.items()))
     if row.whole:
-        return Input(data, first)
+        return Input(data, first, None, others=files)
     specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
     return Input(data, first, None, row.said(spec), specials, files)
 
