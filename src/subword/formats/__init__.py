@@ -28,6 +28,7 @@ from . import (
     hub,
     known,
     minbpe,
+    model_files,
     model_folder,
     native,
     rwkv,
@@ -255,6 +256,20 @@ FORMATS: tuple[Format, ...] = (
         limits=tokenizer_json.LIMITS,
     ),
     Format(
+        name=model_files.NAME,
+        suffixes=(),
+        names=(),
+        sign="a folder with tokenizer.json and tokenizer_config.json",
+        looks_like=model_files.looks_like,
+        read=model_files.read,
+        write=model_files.write,
+        parts=model_files.PARTS,
+        limits=model_files.LIMITS,
+        folder=True,
+        holds_chat=True,
+        recognised=False,
+    ),
+    Format(
         name="tiktoken",
         suffixes=(".tiktoken",),
         names=("*.tiktoken", "*.model"),
@@ -318,7 +333,7 @@ def load(
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
     if os.path.isdir(name):
-        return model_folder.configured(load(_file_in(name), pattern, special_tokens), name)
+        return model_folder.configured(load(_file_in(name), pattern, special_tokens), model_folder.Folder(name))
     if compiled.is_on():
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
@@ -400,7 +415,7 @@ def _format_of_content(file: Input) -> Format:
         return next(row for row in FORMATS if row.name == "vocab+merges") if in_two else row
     if not file.data:
         raise file.error("the file is empty")
-    looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
+    looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS if row.recognised)
     start = bytes(file.data[:24])
     raise file.error(f"no tokenizer format that subword reads. It starts with {start!r}; looked for {looked_for}")
 
@@ -537,9 +552,12 @@ def _format_of(name: str, format: str | None) -> Format:
     for row in FORMATS:
         if row.name == format if format is not None else name.lower().endswith(row.suffixes):
             return row
+    if format is None and (name.endswith(("/", os.sep)) or os.path.isdir(name)):
+        return _format_of(name, model_files.NAME)
+    names = ", ".join(row.name for row in FORMATS)
     if format is None:
         endings = ", ".join(f"{' or '.join(row.suffixes)} ({row.name})" for row in FORMATS if row.suffixes)
-        names = ", ".join(row.name for row in FORMATS)
+        endings += f", or / ({model_files.NAME})"
         raise SubwordValueError(f"{name}: the name says no format; end it in {endings}, or pass format= ({names})")
     names = ", ".join(repr(row.name) for row in FORMATS)
     raise SubwordValueError(f"unknown format {format!r}; the formats are {names}")

@@ -56,8 +56,8 @@ def write_files(folder: str, files: Mapping[str, bytes]) -> None:
         SubwordOSError: one cannot be written.
     """
     try:
-        os.makedirs(folder, exist_ok=True)
         for name in files:
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             mode_of(os.path.realpath(os.path.join(folder, name)))
     except OSError as error:
         raise os_error(error, "cannot write a tokenizer", folder) from error
