@@ -342,8 +342,13 @@ def load(
 
 
 def _local(name: str) -> str:
-    """A path; of a model on the Hub, that of the folder with its files."""
-    return hub.fetch(name, _names()) if hub.is_id(name) else name
+    """A path; of a model on the Hub, that of the folder with its files.
+
+    GGUF files stay there: each has all of a model in it.
+    """
+    if not hub.is_id(name):
+        return name
+    return hub.fetch(name, [pattern for pattern in _names() if not pattern.endswith(".gguf")])
 
 
 def _names() -> list[str]:

@@ -257,12 +257,10 @@ def _read_bpe(file: _File) -> tuple[tuple[Stage, ...], Model, Decoding]:
     for id in file.ids(T_NORMAL, T_BYTE):
         text = file.text(id)
         piece = spelled_bytes(text)
-        if piece:
-            entries[text] = (id, piece)
-    merges = _merges(file, entries)
+        if piece and entries.setdefault(text, (id, piece))[0] != id:
+            raise file.error(id, f"{shown(piece)} is the entry {entries[text][0]}, too")
     vocab = Vocab.of((piece, id) for id, piece in entries.values())
-    _no_piece_twice(file, vocab)
-    return row.stages, BPE(vocab, merges, "merges", row.ignore_merges), Decode()
+    return row.stages, BPE(vocab, _merges(file, entries), "merges", row.ignore_merges), Decode()
 
 
 def _no_piece_twice(file: _File, vocab: Vocab) -> None:
