@@ -250,7 +250,7 @@ def test_roles_of_plain_entries_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "id"),
-    [("WordPiece", "the", 29), ("WordLevel", "cat", 2), ("HF's Unigram", "▁the", 1), ("longest match", "the", 257)],
+    [("WordPiece", "the", 28), ("WordLevel", "cat", 2), ("HF's Unigram", "▁the", 1), ("longest match", "the", 257)],
 )
 def test_a_named_entry_is_no_longer_taken_from_text(kind: str, name: str, id: int) -> None:
     """Whatever the model: the entry that a folder names is a special token from then on."""
