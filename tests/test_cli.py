@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "empty file converted": (1, "convert empty.txt new.json", "empty.txt: the file is empty"),
     "no tokenizer converted": (1, "convert text.txt new.json", "text.txt"),
     "converted to nothing": (2, "convert tok.json new.xyz", "--to"),
-    "converted to the unknown": (2, "convert tok.json new.xyz --to gguf", "tokenizer.json"),
+    "converted to the unknown": (2, "convert tok.json new.xyz --to ggml", "tokenizer.json"),
     "converted onto another": (1, "convert tok.json tok.json", "--force"),
     "converted into no folder": (1, "convert tok.json new/tok.json", "no folder"),
     "no such probe": (1, "convert tok.json new.json --probe gone.txt", "gone.txt"),
