@@ -32,7 +32,7 @@ LEVELS: list[set[str]] = [
     {"training", "training_unigram"},
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},
-    {"compat", "embeddings", "with_transformers"},
+    {"compat", "differences", "embeddings", "with_transformers"},
     {"report"},
     {"__init__"},
     {"cli", "web"},
