@@ -33,6 +33,7 @@ LEVELS: list[set[str]] = [
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},
     {"compat", "differences", "embeddings", "with_transformers"},
+    {"doctor"},
     {"report"},
     {"__init__"},
     {"cli", "web"},

@@ -29,6 +29,7 @@ from .count import count
 from .count_pieces import count_pieces
 from .decode import decode
 from .diff import diff
+from .doctor import doctor
 from .encode import encode
 from .extend import extend
 from .info import info
@@ -49,6 +50,7 @@ COMMANDS = {
         count,
         compare,
         diff,
+        doctor,
         show,
         info,
         vocab,
@@ -61,7 +63,7 @@ COMMANDS = {
 GROUPS = {"audit": audit}
 """Commands that have commands of their own."""
 
-VERDICTS = ("diff",)
+VERDICTS = ("diff", "doctor")
 """Commands whose exit code is an answer."""
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
