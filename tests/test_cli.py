@@ -458,6 +458,7 @@ def test_info(home: Path, tok: subword.Tokenizer) -> None:
     assert "256 of 256 bytes" in out
 
 
+@pytest.mark.filterwarnings("ignore:.*the text has no:subword.SubwordWarning")
 @pytest.mark.parametrize("algorithm", ["wordpiece", "word", "character"])
 def test_info_of_other_models(algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tok = subword.train(["the cat sat on the mat 12 !"] * 3, vocab_size=40, algorithm=algorithm)  # type: ignore[arg-type]
@@ -465,7 +466,7 @@ def test_info_of_other_models(algorithm: str, tmp_path: Path, capsys: pytest.Cap
     subword.Tokenizer(tok.spec.replace(chat=chat)).save(tmp_path / "a.subword")
     assert main(["info", str(tmp_path / "a.subword")]) == 0
     out = capsys.readouterr().out
-    assert "default: 79 characters, asks about the roles user, tool" in out
+    assert f"default: {len(chat['default'])} characters, asks about the roles user, tool" in out
     assert main(["info", str(tmp_path / "a.subword"), "--json"]) == 0
     assert sum(json.loads(capsys.readouterr().out)["entries"].values()) == len(tok.spec.model.vocab)
 
