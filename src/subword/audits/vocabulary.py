@@ -1,0 +1,291 @@
+"""What a vocabulary is made of: scripts, kinds, lengths, entries that differ in little; what it shares with another
+one; and what its entries say about the text that it was learned from.
+
+A vocabulary is a fingerprint of its training text: words that stood there often have entries, others have none.
+Evidence is counted, not guessed: of the commonest words of each language (those of the passage in `passage.txt`) and of
+the typical words of each kind of markup and code (`TRACES`), the share that has an entry of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..scripts import script_of
+from ..tokenizer import Tokenizer
+from .parallel import builtin_passage
+
+PART = "part of a character"
+
+KINDS = {
+    "word, space before": "letters, behind a space: how a word starts in running text",
+    "word, no space": "letters: the start of a line or the inside of a word",
+    "number": "digits, with or without a space before",
+    "marks": "punctuation and symbols",
+    "white space": "spaces, tabs, newlines",
+    "mixed": "letters with digits or marks, as in code and in contractions",
+    PART: "bytes that are no whole character",
+    "extra": "special and added tokens",
+}
+"""What an entry is."""
+
+TRACES: dict[str, tuple[str, ...]] = {
+    "Python": ("elif", " lambda", "__init__", " isinstance", "self", "kwargs", " numpy", "def", " pytest", " except"),
+    "JavaScript": ("undefined", " const", "document", "async", "addEventListener", " typeof", "jQuery", "onclick",
+                   "React", "innerHTML"),
+    "Java": ("public", "@Override", " throws", "ArrayList", "System", " extends", " implements", "import", "java",
+             "getString"),
+    "C and C++": ("#include", " nullptr", "std", "printf", "typedef", " unsigned", "sizeof", "struct", "ifdef",
+                  "endif"),
+    "Go": (" func", " nil", "package", "fmt", ":=", "goroutine", " chan", "golang", "Errorf", " interface"),
+    "Rust": (" fn", " impl", " mut", "unwrap", "println", " pub", "crate", "usize", "enum", "struct"),
+    "SQL": ("SELECT", " WHERE", " FROM", " INSERT", "VARCHAR", " JOIN", "PRIMARY", " ORDER", " NULL", " UPDATE"),
+    "HTML": ("<div", "</", "href", "class", "<br", "&nbsp", "html", "<span", "</p", "charset"),
+    "LaTeX": ("mathbb", "frac", "mathrm", "usepackage", "textbf", "cdot", "mathcal", "varepsilon", "leq", "hline"),
+    "Wiki and Markdown": ("[[", "]]", "{{", "}}", "###", "```", "**", "://", "==", "thumb"),
+    "Chat and forums": (" lol", " reddit", " upvote", " thx", " imho", " haha", " btw", " plz", "edit", " Twitter"),
+}  # fmt: skip
+"""Words that are typical of a kind of text."""
+
+MANY = 40
+"""An entry of more characters than this, of more than a few different ones, is a text that was learned by heart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A group of entries."""
+
+    name: str
+    entries: int
+    share: float
+    """Of all entries."""
+    example: bytes
+    """The longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Entries that differ only in capitals and in a space before or after."""
+
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What of a language, or of a kind of text, has entries."""
+
+    name: str
+    tried: int
+    """Words of it."""
+    entries: int
+    """Those that are one entry, with a space before or without."""
+    share: float
+    examples: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What two vocabularies have in common: entries with the same bytes."""
+
+    other: str
+    entries: int
+    """Of the other one."""
+    shared: int
+    jaccard: float
+    """Shared entries, of all that either has."""
+    of_this: float
+    of_other: float
+    only_this: tuple[bytes, ...]
+    """Some that the other one lacks: the first by their ids."""
+    only_other: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a vocabulary is made of."""
+
+    entries: int
+    scripts: tuple[Share, ...]
+    """By the script of their characters, the largest first; `none` for entries without letters, `mixed` for several."""
+    kinds: tuple[Share, ...]
+    """In the order of `KINDS`."""
+    byte_lengths: tuple[int, ...]
+    """How many entries have 0 bytes, 1 byte, 2 bytes and so on."""
+    mean_bytes: float
+    longest: tuple[bytes, ...]
+    """The entries with the most characters, the longest first."""
+    by_heart: tuple[bytes, ...]
+    """Those that are stretches of text, not words or runs of a mark; see `MANY`."""
+    twins: int
+    """How many entries have the same text as another one, but for capitals and spaces at the ends."""
+    twins_by_space: int
+    """The same where only spaces differ."""
+    twins_by_case: int
+    """The same where only capitals differ."""
+    largest_twins: tuple[Twins, ...]
+    languages: tuple[Trace, ...]
+    """What the vocabulary has of each language of the passage, the most first."""
+    texts: tuple[Trace, ...]
+    """The same of code, markup and other kinds of text."""
+    overlap: Overlap | None
+
+
+def vocabulary(
+    tok: Tokenizer, other: Tokenizer | None = None, *, other_name: str = "other", shown: int = 30
+) -> Vocabulary:
+    """Look at the entries of a tokenizer.
+
+    Args:
+        other: a tokenizer to compare its vocabulary with.
+        other_name: what to call that.
+        shown: how many of the longest entries, and of others, to give.
+    """
+    extra = {token.id for token in tok.spec.extra}
+    ids = tok.vocab
+    plain = {piece: id for piece, id in ids.items() if id not in extra}
+    texts = {piece: text for piece in plain if (text := _text(piece)) is not None}
+    lengths = Counter(map(len, plain))
+    longest = sorted(texts, key=lambda piece: (-len(texts[piece]), plain[piece]))
+    scripts = ((PART if piece not in texts else script_of(texts[piece]), piece) for piece in plain)
+    kinds = _shares(((_kind(texts.get(piece)), piece) for piece in plain), len(ids))
+    twins, spaces, cases, groups = _twins(texts)
+    return Vocabulary(
+        entries=len(ids),
+        scripts=_shares(scripts, len(ids)),
+        kinds=_in_order(kinds, Share("extra", len(extra), len(extra) / len(ids), _longest_extra(tok))),
+        byte_lengths=tuple(lengths[size] for size in range(max(lengths, default=0) + 1)),
+        mean_bytes=sum(size * count for size, count in lengths.items()) / len(plain) if plain else 0.0,
+        longest=tuple(longest[:shown]),
+        by_heart=tuple(piece for piece in longest if _is_by_heart(texts[piece]))[:shown],
+        twins=twins,
+        twins_by_space=spaces,
+        twins_by_case=cases,
+        largest_twins=groups[:shown],
+        languages=_languages(plain),
+        texts=tuple(sorted((_trace(name, words, plain) for name, words in TRACES.items()), key=_most)),
+        overlap=None if other is None else _overlap(plain, other, other_name, shown),
+    )
+
+
+def _text(piece: bytes) -> str | None:
+    """The text of an entry, or None if it is none. SentencePiece's `▁` and the like stay."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _kind(text: str | None) -> str:
+    """
+    >>> [_kind(text) for text in (" день", "ing", " 12", "…)", "\\n ", "don't", None)]
+    ['word, space before', 'word, no space', 'number', 'marks', 'white space', 'mixed', 'part of a character']
+    """
+    if text is None:
+        return PART
+    body = text.strip()
+    if not body:
+        return "white space"
+    classes = {unicodedata.category(char)[0] for char in body}
+    if classes <= {"L", "M"}:
+        return "word, space before" if text[0] in " ▁" and len(text) > 1 else "word, no space"
+    if classes <= {"N"}:
+        return "number"
+    return "marks" if not classes & {"L", "N"} else "mixed"
+
+
+def _shares(named: Iterator[tuple[str, bytes]], of: int) -> tuple[Share, ...]:
+    counts: Counter[str] = Counter()
+    longest: dict[str, bytes] = {}
+    for name, piece in named:
+        counts[name] += 1
+        if len(piece) > len(longest.get(name, b"")):
+            longest[name] = piece
+    return tuple(Share(name, count, count / of, longest.get(name, b"")) for name, count in counts.most_common())
+
+
+def _in_order(shares: tuple[Share, ...], extra: Share) -> tuple[Share, ...]:
+    found = {share.name: share for share in (*shares, extra) if share.entries}
+    return tuple(found[name] for name in KINDS if name in found)
+
+
+def _longest_extra(tok: Tokenizer) -> bytes:
+    return max((token.content.encode() for token in tok.spec.extra), key=len, default=b"")
+
+
+def _is_by_heart(text: str) -> bool:
+    """
+    >>> _is_by_heart("all rights reserved. this is a text without end"), _is_by_heart("-" * 99), _is_by_heart("word")
+    (True, False, False)
+    """
+    return len(text) > MANY and len(set(text)) > 6 and any(char.isalpha() for char in text)
+
+
+def _twins(texts: dict[bytes, str]) -> tuple[int, int, int, tuple[Twins, ...]]:
+    """How many entries have a twin: by either, by spaces alone, by capitals alone; and the largest groups."""
+    groups: dict[str, list[bytes]] = {}
+    spaces: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
+    for piece, text in texts.items():
+        bare = text.strip(" ▁")
+        if not any(char.isalpha() for char in bare):
+            continue
+        groups.setdefault(bare.lower(), []).append(piece)
+        spaces[bare] += 1
+        cases[text.lower()] += 1
+    several = sorted((group for group in groups.values() if len(group) > 1), key=lambda group: (-len(group), group))
+    return (
+        sum(map(len, several)),
+        sum(count for count in spaces.values() if count > 1),
+        sum(count for count in cases.values() if count > 1),
+        tuple(Twins(tuple(sorted(group))) for group in several),
+    )
+
+
+def _languages(plain: dict[bytes, int]) -> tuple[Trace, ...]:
+    """By the words of the passage that no other language of it has. Languages without spaces between words, or with
+    only a few such words, are left out."""
+    words = {}
+    for row in builtin_passage().texts:
+        found = dict.fromkeys(re.findall(r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+", row.text))
+        words[f"{row.name} ({row.language})"] = [word for word in found if len(word) < 13]
+    languages = Counter(word.casefold() for found in words.values() for word in {w.casefold() for w in found})
+    own = {name: [word for word in found if languages[word.casefold()] == 1] for name, found in words.items()}
+    traces = (_trace(name, tuple(found), plain) for name, found in own.items() if len(found) >= 30)
+    return tuple(sorted(traces, key=_most))
+
+
+def _trace(name: str, words: tuple[str, ...], plain: dict[bytes, int]) -> Trace:
+    hits = []
+    for word in words:
+        bare = word.strip(" ").encode()
+        hits += [piece for piece in (b" " + bare, "▁".encode() + bare, bare) if piece in plain][:1]
+    longest = sorted(hits, key=lambda piece: (-len(piece), piece))[:5]
+    return Trace(name, len(words), len(hits), len(hits) / len(words), tuple(longest))
+
+
+def _most(trace: Trace) -> tuple[float, str]:
+    return -trace.share, trace.name
+
+
+def _overlap(plain: dict[bytes, int], other: Tokenizer, name: str, shown: int) -> Overlap:
+    extra = {token.id for token in other.spec.extra}
+    theirs = {piece: id for piece, id in other.vocab.items() if id not in extra}
+    shared = len(plain.keys() & theirs.keys())
+    either = len(plain) + len(theirs) - shared
+    return Overlap(
+        other=name,
+        entries=len(theirs),
+        shared=shared,
+        jaccard=shared / either if either else 1.0,
+        of_this=shared / len(plain) if plain else 0.0,
+        of_other=shared / len(theirs) if theirs else 0.0,
+        only_this=_lacking(plain, theirs, shown),
+        only_other=_lacking(theirs, plain, shown),
+    )
+
+
+def _lacking(here: dict[bytes, int], there: dict[bytes, int], shown: int) -> tuple[bytes, ...]:
+    return tuple(sorted(here.keys() - there.keys(), key=here.__getitem__)[:shown])
