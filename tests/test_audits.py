@@ -514,7 +514,10 @@ def test_each_audit_has_help_with_an_example(run: Callable[..., tuple[str, str]]
     names = [
         command.name or getattr(command.callback, "__name__", "") for command in GROUPS["audit"].registered_commands
     ]
-    assert names == ["report", "efficiency", "fairness", "numbers", "letters"]
+    assert names == [
+        "report", "efficiency", "fairness", "numbers", "letters",
+        "code", "morphology", "vocabulary", "sizes", "mixture",
+    ]  # fmt: skip
     for name in names:
         examples = run("audit", name, "--help")[0].split("Examples:\n")[1].split("\n\n")[0]
         assert "subword audit " in examples

@@ -156,17 +156,17 @@ def report_(
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     data: dict[str, Any] = {"tokenizer": name, "fingerprint": tok.fingerprint, "vocabulary": len(tok.vocab)}
     parts: list[Part] = []
+    held = texts_of(tok, texts, field)
     if texts or beside:
-        found = efficiency_of(tok, texts, beside, field, alpha)
+        found = efficiency_of(tok, held, texts, beside, field, alpha)
         data["efficiency"] = found
         parts.append(report.efficiency_part(found))
     fair = fairness_of(tok, parallel, reference, window, price)
     cut, spelt = measure_numbers(tok), measure_letters(tok)
     programs, words = measure_code(tok, name=name), measure_morphology(tok)
     entries = measure_vocabulary(tok)
-    learned = list(read_texts(find_files(texts), field, whole=common.must_stay_whole(tok))) if texts else []
     size = measure_size(
-        tok, learned, name=name, source=source_of(texts or []), width=width, parameters=parameters, window=window
+        tok, held, name=name, source=source_of(texts or []), width=width, parameters=parameters, window=window
     )
     data |= {"fairness": fair, "numbers": cut, "letters": spelt, "code": programs, "morphology": words}
     data |= {"entries": entries, "size": size}
@@ -201,7 +201,7 @@ def efficiency(
     if not texts and not beside:
         raise common.UsageError("no text: give files, folders, or - for standard input")
     tok, name = start(tokenizer, pattern, regex, special, html, force)
-    found = efficiency_of(tok, texts, beside, field, alpha)
+    found = efficiency_of(tok, texts_of(tok, texts, field), texts, beside, field, alpha)
     show(tok, name, found, [report.efficiency_part(found)], json, html)
 
 
@@ -295,16 +295,22 @@ def start(
     return load(tokenizer, **common.left_out(pattern, regex, special)), Path(tokenizer).name
 
 
+def texts_of(tok: Tokenizer, texts: Sequence[str] | None, field: str) -> list[bytes]:
+    """The texts in files. All are held, since several parts look at them, and standard input is read only once."""
+    return list(read_texts(find_files(texts), field, whole=common.must_stay_whole(tok))) if texts else []
+
+
 def efficiency_of(
-    tok: Tokenizer, texts: Sequence[str] | None, beside: Sequence[str] | None, field: str, alpha: float
+    tok: Tokenizer,
+    held: list[bytes],
+    texts: Sequence[str] | None,
+    beside: Sequence[str] | None,
+    field: str,
+    alpha: float,
 ) -> list[Efficiency]:
-    groups = [group for group in ([*(texts or ())], *([name] for name in beside or ())) if group]
-    whole = common.must_stay_whole(tok)
-    found = []
-    for group in groups:
-        parts = read_texts(find_files(group), field, whole=whole)
-        found.append(measure_efficiency(tok, parts, source=source_of(group), alpha=alpha))
-    return found
+    groups = [(source_of(texts), held)] if texts else []
+    groups += [(source_of([each]), texts_of(tok, [each], field)) for each in beside or ()]
+    return [measure_efficiency(tok, parts, source=source, alpha=alpha) for source, parts in groups]
 
 
 def source_of(texts: Sequence[str]) -> str:

@@ -26,9 +26,19 @@ from ..report.vocabulary_size import short, sizes_part
 from ..tokenizer import load
 from . import common
 from .audit import (
-    HtmlOpt, ParallelOpt, ParametersOpt, ReferenceOpt, TextsArg, WidthOpt, WindowOpt, audit, show, source_of, start,
-)  # fmt: skip
-
+    HtmlOpt,
+    ParallelOpt,
+    ParametersOpt,
+    ReferenceOpt,
+    TextsArg,
+    WidthOpt,
+    WindowOpt,
+    audit,
+    show,
+    source_of,
+    start,
+    texts_of,
+)
 
 __all__ = ["audit"]
 
@@ -164,10 +174,9 @@ def sizes(
     if not learned or min(learned) < 256:
         raise common.UsageError(f"--sizes {wanted}: write sizes of at least 256, with commas between: 8k,16k,32k")
     tok, name = start(tokenizer, pattern, regex, special, html, force)
-    data = list(read_texts(find_files(texts), field, whole=common.must_stay_whole(tok))) if texts else []
     found = measure_size(
-        tok, data, name=name, source=source_of(texts or []), sizes=learned, width=width, tied=tied,
-        parameters=parameters, window=window,
+        tok, texts_of(tok, texts, field), name=name, source=source_of(texts or []), sizes=learned, width=width,
+        tied=tied, parameters=parameters, window=window,
     )  # fmt: skip
     show(tok, name, found, [sizes_part(found)], json, html)
 
