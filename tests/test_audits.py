@@ -221,6 +221,113 @@ def test_tatoeba_has_english_of_its_own_for_each_language(tmp_path: Path) -> Non
         audits.read_parallel(root, "ita")
 
 
+PLUS = [
+    {"id": 0, "split": "dev", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "one"},
+    {"id": 1, "split": "dev", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "two"},
+    {"id": 0, "split": "devtest", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "three"},
+    {"id": 1, "split": "dev", "iso_639_3": "deu", "iso_15924": "Latn", "glottocode": "stan1295", "text": "zwei"},
+    {"id": 0, "split": "dev", "iso_639_3": "deu", "iso_15924": "Latn", "glottocode": "stan1295", "text": "eins"},
+    {"id": 0, "split": "devtest", "iso_639_3": "por", "iso_15924": "Latn", "glottocode": "braz1246", "text": "três"},
+    {"id": 0, "split": "devtest", "iso_639_3": "por", "iso_15924": "Latn", "glottocode": "euro1270", "text": "três!"},
+]
+
+
+def plus_files(root: Path, how: str) -> None:
+    """The rows of `PLUS` as one file, as a file a split, and as folders with a file a language."""
+    groups: dict[str, list[dict[str, object]]] = {}
+    for row in PLUS:
+        split, language = str(row["split"]), str(row["iso_639_3"])
+        groups.setdefault({"one": "all", "splits": split, "folders": f"{split}/{language}"}[how], []).append(
+            {name: value for name, value in row.items() if name != "split" or how == "one"}
+        )
+    for name, rows in groups.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if how == "folders":
+            pq = pytest.importorskip("pyarrow.parquet")
+            pa = pytest.importorskip("pyarrow")
+            pq.write_table(pa.Table.from_pylist(rows), root / f"{name}.parquet")
+        else:
+            (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+
+@pytest.mark.parametrize("how", ["one", "splits", "folders"])
+def test_flores_plus_is_aligned_by_its_ids(how: str, tmp_path: Path) -> None:
+    plus_files(tmp_path, how)
+    found = audits.read_parallel(tmp_path)
+    assert (found.layout, found.reference) == ("flores+", "eng_Latn")
+    assert {row.language: (row.text, row.reference) for row in found.texts} == {
+        "eng_Latn": ("one two three", "one two three"), "deu_Latn": ("eins zwei", "one two"),
+        "por_Latn_braz1246": ("três", "three"), "por_Latn_euro1270": ("três!", "three"),
+    }  # fmt: skip
+    rows = {row.language: row for row in audits.fairness(BYTES, found, price=2).languages}
+    assert rows["deu_Latn"].premium == len("eins zwei") / len("one two")
+    assert rows["por_Latn_euro1270"].premium == 6 / 5 and rows["por_Latn_euro1270"].cost == 2 * 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": 1, "iso_639_3": "eng", "iso_15924": "Latn"}], "row 1: no text; FLORES"),
+        ([{**PLUS[0], "id": "x"}], "row 1: an id that is no number"),
+        ([{**PLUS[0], "text": 5}], "a text that is none"),
+        ([PLUS[0], PLUS[0]], "eng_Latn has sentence 0 of dev twice"),
+        ([PLUS[0], PLUS[5]], "por_Latn and eng_Latn have no sentence in common"),
+        ([PLUS[3]], "no text in 'eng'"),
+        (["[]"], "row 1: no id, iso_639_3"),
+        (["{"], "row 1: not JSON"),
+    ],
+)
+def test_flores_plus_that_cannot_be_used(rows: list[object], message: str, tmp_path: Path) -> None:
+    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    with pytest.raises(SubwordValueError, match=re.escape(message)):
+        audits.read_parallel(tmp_path)
+    (tmp_path / "a.jsonl").unlink()
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(SubwordValueError, match=r"damaged \.parquet file"):
+        audits.read_parallel(tmp_path)
+
+
+@needs_flores
+def test_flores_plus_gives_what_flores_gives(tmp_path: Path) -> None:
+    """The sample, written in the newer layout: the same figures but for the empty lines at the ends of its files."""
+    rows = []
+    for split in ("dev", "devtest"):
+        for path in sorted((PARALLEL / "flores_sample" / split).iterdir()):
+            language, script = path.name.split(".")[0].split("_")
+            for id, text in enumerate(path.read_text("utf-8").splitlines()):
+                rows.append({"id": id, "split": split, "iso_639_3": language, "iso_15924": script, "text": text})
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    old = audits.fairness(BYTES, audits.read_parallel(PARALLEL / "flores_sample")).languages
+    new = audits.fairness(BYTES, audits.read_parallel(tmp_path)).languages
+    assert [(row.language, row.tokens - 2) for row in old] == [(row.language, row.tokens) for row in new]
+
+
+def test_tatoeba_as_it_is_exported(tmp_path: Path) -> None:
+    """A sentence is taken once, with the first it is linked with; languages with too few sentences are left out."""
+    sentences = [(1, "eng", "Hello."), (2, "eng", "Good night."), (3, "eng", "Nobody says this.")]
+    sentences += [(1000 + at, "fra", f"Bonjour {at}.") for at in range(120)]
+    sentences += [(2000 + at, "deu", "Hallo.") for at in range(99)] + [(3000 + at, "\\N", "?") for at in range(120)]
+    links = [(1000 + at, at % 2 + 1) for at in range(120)] + [(1000, 3), (1, 2), (1001, 1000), (9999, 1)]
+    links += [(2000 + at, 1) for at in range(99)] + [(3000 + at, 1) for at in range(120)]
+    write(tmp_path, {
+        "sentences.csv": "".join("\t".join(map(str, row)) + "\n" for row in sentences),
+        "links.csv": "".join("\t".join(map(str, row)) + "\n" for row in [*links, *((two, one) for one, two in links)]),
+    })  # fmt: skip
+    found = audits.read_parallel(tmp_path)
+    assert (found.layout, found.reference) == ("tatoeba", "eng")
+    (row,) = found.texts
+    assert row.language == "fra" and row.text == " ".join(f"Bonjour {at}." for at in range(120))
+    assert row.reference == " ".join(["Hello.", "Good night."] * 60)
+    with pytest.raises(SubwordValueError, match="no sentence in 'ita'"):
+        audits.read_parallel(tmp_path, "ita")
+    with pytest.raises(SubwordValueError, match="no language has 100 sentences that links"):
+        audits.read_parallel(tmp_path, "deu")
+    (tmp_path / "links.csv").write_text("1\n")
+    with pytest.raises(SubwordValueError, match=r"links\.csv, line 1: 1 cells with tabs between, not 2"):
+        audits.read_parallel(tmp_path)
+
+
 def test_udhr_is_a_file_a_language(tmp_path: Path) -> None:
     head = "Universal Declaration of Human Rights - English\n© 1996 – 2009 The Office\nplain text version\n---\n\n"
     root = write(tmp_path, {"udhr_eng.txt": head + "All men\n---\n", "udhr_deu_1996.txt": "Alle\r\nMenschen\r\n"})
