@@ -96,7 +96,7 @@ def test_the_curve_is_that_of_single_trainings() -> None:
     texts = [text for text in TEXTS.values() if "<" not in text][:80] * 2
     found = audits.vocabulary_size(BYTES, texts, name="bytes", sizes=[300, 400], width=10, window=100)
     assert [(row.name, row.trained, row.weight.vocabulary) for row in found.sizes] == [
-        ("bytes", False, 256), ("trained, 300", True, 300), ("trained, 400", True, 400),
+        ("bytes", False, 256), ("trained", True, 300), ("trained", True, 400),
     ]  # fmt: skip
     for row in found.sizes[1:]:
         tok = subword.train(texts, vocab_size=row.weight.vocabulary, pattern="gpt2")

@@ -21,7 +21,11 @@ from subword.audits.parallel import PASSAGE, Collection, Parallel
 from subword.cli import GROUPS, main
 from subword.errors import SubwordOSError, SubwordValueError
 from subword.report.audits import audit_page, efficiency_part, fairness_part, letters_part, numbers_part, plain
+from subword.report.code import code_part
+from subword.report.morphology import morphology_part
 from subword.report.parts import Finding, Part, lines
+from subword.report.vocabulary import vocabulary_part
+from subword.report.vocabulary_size import sizes_part
 from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split, Template, Vocab
 
 SHARED = shared_folder()
@@ -557,13 +561,26 @@ def test_a_page_of_an_audit(small: subword.Tokenizer) -> None:
         fairness_part(audits.fairness(small, audits.builtin_passage(), price=3)),
         numbers_part(audits.numbers(small)),
         letters_part(audits.letters(small)),
+        code_part(audits.code(small, name="<b>small")),
+        morphology_part(audits.morphology(small)),
+        vocabulary_part(audits.vocabulary(small, BYTES, other_name="<b>bytes")),
+        sizes_part(audits.vocabulary_size(small, ["ab abc " * 9], sizes=[258], parameters=10**9)),
     ]
     text = audit_page(small, "<mine>", parts)
     outline = Outline(text)
     words = " ".join(outline.words)
-    for wanted in ("Audit of <mine>", "<i>one", "Burmese", "machine", "single digits", small.fingerprint):
+    for wanted in (
+        "Audit of <mine>",
+        "<i>one",
+        "Burmese",
+        "machine",
+        "single digits",
+        "<b>small",
+        "<b>bytes",
+        small.fingerprint,
+    ):
         assert wanted in words, wanted
-    assert [tag for tag, _ in outline.tags].count("svg") == 3
+    assert [tag for tag, _ in outline.tags].count("svg") == 3 + 1 + 2 + 1
     assert len(text) < 300_000
     cells = [cell for cells in lines(parts) for cell in cells]
     assert "Burmese" in cells and "# Numbers" in cells
@@ -614,6 +631,9 @@ def test_the_whole_report(run: Callable[..., tuple[str, str]], tmp_path: Path) -
     part = json.loads(run("audit", "numbers", "tok.subword", "--json")[0])
     assert part == report["numbers"]
     assert json.loads(run("audit", "letters", "tok.subword", "--json")[0]) == report["letters"]
+    assert [row["weight"]["vocabulary"] for row in report["size"]["sizes"]] == [258, 259]
+    for name, key in (("code", "code"), ("morphology", "morphology"), ("vocabulary", "entries")):
+        assert json.loads(run("audit", name, "tok.subword", "--json")[0]) == report[key]
     assert json.loads(run("audit", "efficiency", "tok.subword", "a.txt", "--json")[0]) == report["efficiency"][:1]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import subword
 from subword.cli import main
 from subword.errors import SubwordOSError, SubwordValueError
 from subword.provider import Provider
@@ -169,4 +172,30 @@ def test_the_command_says_what_is_wrong(server: Server, run: Callable[..., tuple
     assert "'openai' is not one of anthropic" in run("count", "--provider", "openai", "a.txt", code=2)[1]
     assert "--model is for --provider" in run("count", "gpt2", "a.txt", "--model", "m", code=2)[1]
     assert "name a TOKENIZER" in run("count", code=2)[1]
+    assert server.requests == []
+
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "count_tokens.py"
+
+
+def example(*args: str) -> str:
+    """What the example prints, in a process of its own."""
+    done = subprocess.run([sys.executable, str(EXAMPLE), *args], capture_output=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_counts_through_the_provider(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    out = example("--provider", "anthropic", "--model", "m")
+    assert re.search(r"letters\W+62\W+62\W+62\W", out) and re.search(r"Japanese\W+32\W+96\W+32\W", out)
+    assert "A request with one message takes 7 tokens more, each further message 4." in out
+    assert any(message["content"].endswith("strawberry?") for row in server.requests for message in row["messages"])
+
+
+def test_the_example_counts_offline(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    subword.train(algorithm="byte").save(tmp_path / "tok.subword")
+    out = example(str(tmp_path / "tok.subword"))
+    assert re.search(r"Japanese\W+32\W+96\W+96\W", out) and "s│t│r│a│w│b│e│r│r│y" in re.sub(r"\n", "", out)
     assert server.requests == []

@@ -8,6 +8,7 @@ the typical words of each kind of markup and code (`TRACES`), the share that has
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -117,6 +118,8 @@ class Vocabulary:
     mean_bytes: float
     longest: tuple[bytes, ...]
     """The entries with the most characters, the longest first."""
+    longest_words: tuple[bytes, ...]
+    """The same of entries that are words: letters, with a space before or without."""
     by_heart: tuple[bytes, ...]
     """Those that are stretches of text, not words or runs of a mark; see `MANY`."""
     twins: int
@@ -151,6 +154,7 @@ def vocabulary(
     longest = sorted(texts, key=lambda piece: (-len(texts[piece]), plain[piece]))
     scripts = ((PART if piece not in texts else script_of(texts[piece]), piece) for piece in plain)
     kinds = _shares(((_kind(texts.get(piece)), piece) for piece in plain), len(ids))
+    words = (piece for piece in longest if _kind(texts[piece]).startswith("word"))
     twins, spaces, cases, groups = _twins(texts)
     return Vocabulary(
         entries=len(ids),
@@ -159,6 +163,7 @@ def vocabulary(
         byte_lengths=tuple(lengths[size] for size in range(max(lengths, default=0) + 1)),
         mean_bytes=sum(size * count for size, count in lengths.items()) / len(plain) if plain else 0.0,
         longest=tuple(longest[:shown]),
+        longest_words=tuple(itertools.islice(words, shown)),
         by_heart=tuple(piece for piece in longest if _is_by_heart(texts[piece]))[:shown],
         twins=twins,
         twins_by_space=spaces,

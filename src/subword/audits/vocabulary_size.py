@@ -224,7 +224,7 @@ def vocabulary_size(
     rows: list[Size] = []
     if any(data):
         made = [(name, False, tok)]
-        made += [(f"trained, {len(each.vocab):,}", True, each) for each in _trained(tok, data, sizes, threads)]
+        made += [("trained", True, each) for each in _trained(tok, data, sizes, threads)]
         for label, trained, each in made:
             tables = weight(len(each.vocab), width, tied=tied)
             if without is not None:

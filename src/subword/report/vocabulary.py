@@ -12,7 +12,7 @@ from .terminal import visible
 
 ALIKE = 2 / 3
 """So large a share of entries that differ from another one in little is a finding."""
-LONGEST = 48
+LONGEST = 24
 TOLD = 0.3
 """A language of whose own words this share has entries was there when the vocabulary was learned."""
 
@@ -37,12 +37,20 @@ def _vocabulary(result: Vocabulary) -> Iterator[Block]:
     yield from _findings(result)
     yield _scripts(result)
     headings = ("entries", "% of all", "the longest")
-    yield Table("By script. `none` has no letters, `mixed` has several scripts.", ("script", *headings),
-                _shares(result.scripts, result.entries), brief=6)  # fmt: skip
-    kinds = tuple((*row, KINDS[str(row[0])]) for row in _shares(result.kinds, result.entries))
-    yield Table("By kind.", ("kind", *headings, "what it is"), kinds, brief=len(kinds))
+    yield Table(
+        "By script. “none”: entries without letters; “mixed”: with letters of several scripts.",
+        ("script", *headings), _shares(result.scripts, result.entries), brief=6,
+    )  # fmt: skip
+    rows = _shares(result.kinds, result.entries)
+    yield Table(
+        "By kind.",
+        ("kind", *headings, "what it is"),
+        tuple((*row, KINDS[str(row[0])]) for row in rows),
+        brief=len(rows),
+    )
     yield _lengths(result)
-    yield Pieces("The longest entries.", tuple(piece[: 4 * LONGEST] for piece in result.longest[:12]))
+    if result.longest_words:
+        yield Pieces("The longest words.", result.longest_words)
     if result.largest_twins:
         yield Table(
             "Entries that differ only in capitals and spaces, the largest groups.", ("entries", "alike"),
@@ -105,7 +113,7 @@ def _scripts(result: Vocabulary) -> Chart:
 
     def make(alt: Any) -> Any:
         x = alt.X("share:Q", title="% of the entries", axis=alt.Axis(tickCount=6))
-        y = alt.Y("script:N", sort=[row.name for row in rows], title=None, axis=alt.Axis(minExtent=96))
+        y = alt.Y("script:N", sort=[row.name for row in rows], title=None, axis=alt.Axis(minExtent=140))
         return alt.Chart(alt.Data(values=points)).mark_bar(color=charts.COLOUR).encode(x=x, y=y)
 
     told = f"{rows[0].name} has {100 * rows[0].share:.0f} %" if rows else "no entries"

@@ -41,17 +41,28 @@ def _sizes(result: VocabularySize) -> Iterator[Block]:
         yield Note("With a text, vocabularies of other sizes are trained on it and set beside this one.")
         return
     yield _curve(result)
-    headings = ("vocabulary", "entries", "bytes/token", "tables", "output ops", "attention", "window, words", "met",
-                "median", "% rare")  # fmt: skip
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
+    saved: tuple[tuple[Cell, ...], ...] = tuple(
         (
             row.name,
             row.weight.vocabulary,
+            row.tokens,
             round(row.bytes_per_token, 3),
-            short(row.weight.tables),
-            short(row.output_flops),
             round(row.attention, 2),
             row.window_words,
+        )
+        for row in result.sizes
+    )
+    yield Table(
+        f"What sizes save on {result.source} ({result.text_bytes:,} bytes). Attention: its cost, by the square of the "
+        f"tokens; 1 is the least. Window: words that {result.window:,} tokens hold.",
+        ("vocabulary", "entries", "tokens", "bytes/token", "attention", "window"), saved, brief=len(saved),
+    )  # fmt: skip
+    spent: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"{row.weight.vocabulary:,}",
+            short(row.weight.tables),
+            None if row.weight.share is None else round(100 * row.weight.share, 1),
+            short(row.output_flops),
             round(row.occurrences, 1),
             round(row.median, 1),
             round(100 * row.rare, 1),
@@ -59,11 +70,9 @@ def _sizes(result: VocabularySize) -> Iterator[Block]:
         for row in result.sizes
     )
     yield Table(
-        f"Sizes on {result.source} ({result.text_bytes:,} bytes). Output ops: of the output layer, for the whole text. "
-        "Attention: its cost, which goes by the square of the tokens; the shortest row has 1. Window: words that "
-        f"{result.window:,} tokens hold. Met: how often an entry stands in the text, on average and in the middle. "
-        f"Rare: entries met fewer than {FEW} times.",
-        headings, rows, brief=len(rows),
+        "What they cost. Output: operations of the output layer for the whole text. Met: how often an entry stands in "
+        f"the text, on average and in the middle. Rare: entries met fewer than {FEW} times.",
+        ("entries", "tables", "% of model", "output", "met", "median", "% rare"), spent, brief=len(spent),
     )  # fmt: skip
     yield Note(
         "Rows called “trained” are counted on the text that they learned from: other text takes more tokens. All are "
@@ -103,7 +112,9 @@ def _curve(result: VocabularySize) -> Chart:
         return [{"x": row.weight.vocabulary, "y": row.bytes_per_token} for row in rows]
 
     def make(alt: Any) -> Any:
-        x = alt.X("x:Q", title="entries", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=6))
+        decades = [digit * 10**power for power in range(2, 7) for digit in (1, 2, 5)]
+        axis = alt.Axis(format="~s", values=decades, labelOverlap=True)
+        x = alt.X("x:Q", title="entries", scale=alt.Scale(type="log", nice=False, padding=12), axis=axis)
         y = alt.Y("y:Q", title="bytes per token", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
         dot = alt.OverlayMarkDef(color=charts.COLOUR, size=40)
         line = alt.Chart(alt.Data(values=dots(True))).mark_line(color=charts.COLOUR, point=dot)
