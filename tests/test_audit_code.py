@@ -142,4 +142,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert main(args) == 0
     out = capsys.readouterr().out
     assert out.startswith("# Code\n") and "finding\tIndentation costs" in out
+    Path("empty.py").touch()
+    assert (
+        main(["audit", "code", "tok.subword", "empty.py"]) == 1 and "empty.py: there is no" in capsys.readouterr().err
+    )
     assert main(["audit", "code", "tok.subword", "none.py"]) == 1 and "none.py" in capsys.readouterr().err

@@ -150,5 +150,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert found["weight"]["tables"] == 2560 and found["weight"]["share"] == 2560 / 10_000_000
     assert [row["weight"]["vocabulary"] for row in found["sizes"]] == [256, 257, 260]
     assert found["optimum"]["parameters"] == 10_000_000 - 2560
+    Path("empty.txt").touch()
+    assert (
+        main(["audit", "sizes", "tok.subword", "empty.txt"]) == 1
+        and "empty.txt: there is no" in capsys.readouterr().err
+    )
     assert main([*args, "--sizes", "100"]) == 2 and "sizes of at least 256" in capsys.readouterr().err
     assert main([*args, "--parameters", "many"]) == 2 and "is not a size" in capsys.readouterr().err

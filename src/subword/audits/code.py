@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import SubwordValueError
 from ..special import find_fim
 from ..tokenizer import Text, Tokenizer
+from .vocabulary import spelled
 
 PROGRAMS = Path(__file__).with_name("programs.txt")
 
@@ -203,7 +204,7 @@ def _indentation(tok: Tokenizer, style: str, unit: str) -> Indentation:
 
 def _runs(tok: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     spaces, tabs, newlines = [], [], 0
-    for piece in tok.vocab:
+    for _, piece in spelled(tok):
         if piece and not piece.strip(b" \t\r\n"):
             if not piece.strip(b" "):
                 spaces.append(len(piece))

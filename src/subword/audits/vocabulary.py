@@ -16,14 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..scripts import script_of
+from ..spec import BPE, WordPiece
 from ..tokenizer import Tokenizer
 from .parallel import builtin_passage
 
 PART = "part of a character"
 
 KINDS = {
-    "word, space before": "letters, behind a space: how a word starts in running text",
-    "word, no space": "letters: the start of a line or the inside of a word",
+    "word with a space": "letters with a space before them, or where words have an end, behind: as in running text",
+    "word without": "letters alone: at the start of a line or inside a word",
     "number": "digits, with or without a space before",
     "marks": "punctuation and symbols",
     "white space": "spaces, tabs, newlines",
@@ -146,37 +147,54 @@ def vocabulary(
         other_name: what to call that.
         shown: how many of the longest entries, and of others, to give.
     """
-    extra = {token.id for token in tok.spec.extra}
-    ids = tok.vocab
-    plain = {piece: id for piece, id in ids.items() if id not in extra}
-    texts = {piece: text for piece in plain if (text := _text(piece)) is not None}
-    lengths = Counter(map(len, plain))
-    longest = sorted(texts, key=lambda piece: (-len(texts[piece]), plain[piece]))
-    scripts = ((PART if piece not in texts else script_of(texts[piece]), piece) for piece in plain)
-    kinds = _shares(((_kind(texts.get(piece)), piece) for piece in plain), len(ids))
-    words = (piece for piece in longest if _kind(texts[piece]).startswith("word"))
+    entries, extra, size = spelled(tok), tok.spec.extra, len(tok.vocab)
+    known: dict[bytes, int] = {}
+    for id, data in entries:
+        known.setdefault(data, id)
+    texts = {data: text for data in known if (text := _text(data)) is not None}
+    lengths = Counter(len(data) for _, data in entries)
+    longest = sorted(texts, key=lambda data: (-len(texts[data]), known[data]))
+    scripts = ((PART if data not in texts else script_of(texts[data]), data) for _, data in entries)
+    kinds = _shares(((_kind(texts.get(data)), data) for _, data in entries), size)
+    words = (data for data in longest if _kind(texts[data]).startswith("word"))
     twins, spaces, cases, groups = _twins(texts)
     return Vocabulary(
-        entries=len(ids),
-        scripts=_shares(scripts, len(ids)),
-        kinds=_in_order(kinds, Share("extra", len(extra), len(extra) / len(ids), _longest_extra(tok))),
-        byte_lengths=tuple(lengths[size] for size in range(max(lengths, default=0) + 1)),
-        mean_bytes=sum(size * count for size, count in lengths.items()) / len(plain) if plain else 0.0,
+        entries=size,
+        scripts=_shares(scripts, size),
+        kinds=_in_order(kinds, Share("extra", len(extra), len(extra) / size, _longest_extra(tok))),
+        byte_lengths=tuple(lengths[length] for length in range(max(lengths, default=0) + 1)),
+        mean_bytes=sum(length * count for length, count in lengths.items()) / max(len(entries), 1),
         longest=tuple(longest[:shown]),
         longest_words=tuple(itertools.islice(words, shown)),
-        by_heart=tuple(piece for piece in longest if _is_by_heart(texts[piece]))[:shown],
+        by_heart=tuple(data for data in longest if _is_by_heart(texts[data]))[:shown],
         twins=twins,
         twins_by_space=spaces,
         twins_by_case=cases,
         largest_twins=groups[:shown],
-        languages=_languages(plain),
-        texts=tuple(sorted((_trace(name, words, plain) for name, words in TRACES.items()), key=_most)),
-        overlap=None if other is None else _overlap(plain, other, other_name, shown),
+        languages=_languages(known),
+        texts=tuple(sorted((_trace(name, typical, known) for name, typical in TRACES.items()), key=_most)),
+        overlap=None if other is None else _overlap(known, other, other_name, shown),
     )
 
 
+def spelled(tok: Tokenizer) -> list[tuple[int, bytes]]:
+    """The entries of the model by their ids, as they stand in running text: with spaces instead of `▁` in front, of
+    `</w>` behind, and, in front of what starts a word, of no `##`. Extra tokens are left out."""
+    model = tok.spec.model
+    extra = {token.id for token in tok.spec.extra}
+    if isinstance(model, BPE) and not model.end_of_word and model.unit == "byte":
+        found = ((id, piece) for piece, id in model.vocab.items())
+    elif isinstance(model, WordPiece):
+        prefix = model.continuing_subword_prefix.encode()
+        found = ((id, tok.token_bytes(id) if piece.startswith(prefix) else b" " + piece) for piece, id in
+                 model.vocab.items())  # fmt: skip
+    else:
+        found = ((id, tok.token_bytes(id)) for id in model.vocab.ids.tolist())
+    return sorted((id, data) for id, data in found if id not in extra)
+
+
 def _text(piece: bytes) -> str | None:
-    """The text of an entry, or None if it is none. SentencePiece's `▁` and the like stay."""
+    """The text of an entry, or None if it is none."""
     try:
         return piece.decode()
     except UnicodeDecodeError:
@@ -186,7 +204,7 @@ def _text(piece: bytes) -> str | None:
 def _kind(text: str | None) -> str:
     """
     >>> [_kind(text) for text in (" день", "ing", " 12", "…)", "\\n ", "don't", None)]
-    ['word, space before', 'word, no space', 'number', 'marks', 'white space', 'mixed', 'part of a character']
+    ['word with a space', 'word without', 'number', 'marks', 'white space', 'mixed', 'part of a character']
     """
     if text is None:
         return PART
@@ -195,7 +213,7 @@ def _kind(text: str | None) -> str:
         return "white space"
     classes = {unicodedata.category(char)[0] for char in body}
     if classes <= {"L", "M"}:
-        return "word, space before" if text[0] in " ▁" and len(text) > 1 else "word, no space"
+        return "word with a space" if " " in (text[0], text[-1]) else "word without"
     if classes <= {"N"}:
         return "number"
     return "marks" if not classes & {"L", "N"} else "mixed"
@@ -234,7 +252,7 @@ def _twins(texts: dict[bytes, str]) -> tuple[int, int, int, tuple[Twins, ...]]:
     spaces: Counter[str] = Counter()
     cases: Counter[str] = Counter()
     for piece, text in texts.items():
-        bare = text.strip(" ▁")
+        bare = text.strip(" ")
         if not any(char.isalpha() for char in bare):
             continue
         groups.setdefault(bare.lower(), []).append(piece)
@@ -249,7 +267,7 @@ def _twins(texts: dict[bytes, str]) -> tuple[int, int, int, tuple[Twins, ...]]:
     )
 
 
-def _languages(plain: dict[bytes, int]) -> tuple[Trace, ...]:
+def _languages(known: dict[bytes, int]) -> tuple[Trace, ...]:
     """By the words of the passage that no other language of it has. Languages without spaces between words, or with
     only a few such words, are left out."""
     words = {}
@@ -258,15 +276,15 @@ def _languages(plain: dict[bytes, int]) -> tuple[Trace, ...]:
         words[f"{row.name} ({row.language})"] = [word for word in found if len(word) < 13]
     languages = Counter(word.casefold() for found in words.values() for word in {w.casefold() for w in found})
     own = {name: [word for word in found if languages[word.casefold()] == 1] for name, found in words.items()}
-    traces = (_trace(name, tuple(found), plain) for name, found in own.items() if len(found) >= 30)
+    traces = (_trace(name, tuple(found), known) for name, found in own.items() if len(found) >= 30)
     return tuple(sorted(traces, key=_most))
 
 
-def _trace(name: str, words: tuple[str, ...], plain: dict[bytes, int]) -> Trace:
+def _trace(name: str, words: tuple[str, ...], known: dict[bytes, int]) -> Trace:
     hits = []
     for word in words:
         bare = word.strip(" ").encode()
-        hits += [piece for piece in (b" " + bare, "▁".encode() + bare, bare) if piece in plain][:1]
+        hits += [piece for piece in (b" " + bare, bare + b" ", bare) if piece in known][:1]
     longest = sorted(hits, key=lambda piece: (-len(piece), piece))[:5]
     return Trace(name, len(words), len(hits), len(hits) / len(words), tuple(longest))
 
@@ -275,20 +293,21 @@ def _most(trace: Trace) -> tuple[float, str]:
     return -trace.share, trace.name
 
 
-def _overlap(plain: dict[bytes, int], other: Tokenizer, name: str, shown: int) -> Overlap:
-    extra = {token.id for token in other.spec.extra}
-    theirs = {piece: id for piece, id in other.vocab.items() if id not in extra}
-    shared = len(plain.keys() & theirs.keys())
-    either = len(plain) + len(theirs) - shared
+def _overlap(here: dict[bytes, int], other: Tokenizer, name: str, shown: int) -> Overlap:
+    there: dict[bytes, int] = {}
+    for id, data in spelled(other):
+        there.setdefault(data, id)
+    shared = len(here.keys() & there.keys())
+    either = len(here) + len(there) - shared
     return Overlap(
         other=name,
-        entries=len(theirs),
+        entries=len(there),
         shared=shared,
         jaccard=shared / either if either else 1.0,
-        of_this=shared / len(plain) if plain else 0.0,
-        of_other=shared / len(theirs) if theirs else 0.0,
-        only_this=_lacking(plain, theirs, shown),
-        only_other=_lacking(theirs, plain, shown),
+        of_this=shared / len(here) if here else 0.0,
+        of_other=shared / len(there) if there else 0.0,
+        only_this=_lacking(here, there, shown),
+        only_other=_lacking(there, here, shown),
     )
 
 

@@ -16,6 +16,7 @@ from ..audits import vocabulary as measure_vocabulary
 from ..audits import vocabulary_size as measure_size
 from ..audits import weight as weigh
 from ..corpus import find_files, read_texts
+from ..errors import SubwordValueError
 from ..report.audits import plain
 from ..report.code import code_part
 from ..report.money import mixture_part
@@ -76,6 +77,8 @@ def code(
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     others = {each: load(each) for each in against or ()}
     files = list(read_texts(find_files(texts), field, whole=True)) if texts else []
+    if texts and not files:
+        raise SubwordValueError(f"{source_of(texts)}: there is no text to measure")
     found = measure_code(tok, files, name=name, source=source_of(texts or []), others=others)
     show(tok, name, found, [code_part(found)], json, html)
 
@@ -174,8 +177,11 @@ def sizes(
     if not learned or min(learned) < 256:
         raise common.UsageError(f"--sizes {wanted}: write sizes of at least 256, with commas between: 8k,16k,32k")
     tok, name = start(tokenizer, pattern, regex, special, html, force)
+    data = texts_of(tok, texts, field)
+    if texts and not data:
+        raise SubwordValueError(f"{source_of(texts)}: there is no text to learn from")
     found = measure_size(
-        tok, texts_of(tok, texts, field), name=name, source=source_of(texts or []), sizes=learned, width=width,
+        tok, data, name=name, source=source_of(texts or []), sizes=learned, width=width,
         tied=tied, parameters=parameters, window=window,
     )  # fmt: skip
     show(tok, name, found, [sizes_part(found)], json, html)

@@ -16,13 +16,14 @@ def budget_part(result: Budget, tokenizer: str) -> Part:
 
 
 def _budget(result: Budget, tokenizer: str) -> Iterator[Block]:
-    free = f"{result.left:,}" if result.left >= 0 else f"none: {-result.left:,} too many"
-    yield Facts((
+    facts = [
         ("tokens", f"{result.tokens:,}, counted with {tokenizer}"),
         ("window", f"{result.window:,} tokens, {_percent(result.share)} taken"),
-        ("kept for the reply", f"{result.reply:,}" if result.reply else ""),
-        ("left", free),
-    ))  # fmt: skip
+    ]
+    if result.reply:
+        facts.append(("kept for the reply", f"{result.reply:,}"))
+    facts.append(("left", f"{result.left:,}" if result.left >= 0 else f"none: {-result.left:,} too many"))
+    yield Facts(tuple(facts))
     yield from _findings(result)
     totals = tuple(
         (row.role, ROLES[row.role], row.items, row.tokens, round(100 * row.share, 2)) for row in result.roles
