@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_reports import Outline
 from vocabularies import byte_vocab
 
 import subword
@@ -225,8 +226,12 @@ def test_the_budget_command(run: Callable[..., tuple[str, str]]) -> None:
         "CLAUDE.md": ("instructions", 20), "tools.json": ("tools", 3), "a.py": ("prompt", 7),
     }  # fmt: skip
     assert found["costs"] == [{"model": "big", "input": 6e-05, "output": 0.001}]
+    assert json.loads(run(*args, "--json", "--html", "b.html")[0]) == found
+    words = " ".join(Outline(Path("b.html").read_text("utf-8")).words)
+    assert "Budget" in words and "CLAUDE.md" in words and "By role." in words
+    assert "b.html exists" in run(*args, "--html", "b.html", code=1)[1]
     shown, _ = run(*args)
-    assert "kept for the reply\t100\n" in shown and "\nbig\t6e-05\t0.001\t0.00106\n" in shown
+    assert "kept for the reply\t100\n" in shown and "\nbig\t0.000060\t0.001000\t0.001060\n" in shown
     again = json.loads(run(*args, "--role", "system=repo/a.py", "--role", "history=prices.csv", "--json")[0])
     assert {item["name"]: item["role"] for item in again["items"]} == {
         "repo/CLAUDE.md": "instructions", "repo/a.py": "system", "repo/tools.json": "tools", "prices.csv": "history",

@@ -289,10 +289,15 @@ def start(
 ) -> tuple[Tokenizer, str]:
     """The tokenizer and what to call it; an output that could not be written is refused before the work."""
     if html is not None:
-        if html.suffix.lower() not in (".html", ".htm"):
-            raise common.UsageError(f"--html {html}: a report is an .html file; the name must say so")
-        common.check_out(html, force)
+        check_html(html, force)
     return load(tokenizer, **common.left_out(pattern, regex, special)), Path(tokenizer).name
+
+
+def check_html(html: Path, force: bool) -> None:
+    """Refuse a report that could not be written at the end of the work, before it begins."""
+    if html.suffix.lower() not in (".html", ".htm"):
+        raise common.UsageError(f"--html {html}: a report is an .html file; the name must say so")
+    common.check_out(html, force)
 
 
 def texts_of(tok: Tokenizer, texts: Sequence[str] | None, field: str) -> list[bytes]:

@@ -13,10 +13,11 @@ from ..corpus import STDIN, find_files, name_of
 from ..corpus.files import COLUMNAR, Span, read_blocks
 from ..errors import warn
 from ..report.audits import plain
-from ..report.money import budget_part
+from ..report.money import budget_page, budget_part
 from ..tokenizer import load
+from ..writing import replacing
 from . import common
-from .audit import WindowOpt
+from .audit import HtmlOpt, WindowOpt, check_html
 
 
 def _tokens(value: str | int) -> int:
@@ -49,6 +50,8 @@ def budget(
         ),
     ] = None,
     price_template: Annotated[bool, typer.Option("--price-template", help="Print a table to fill in.")] = False,
+    html: HtmlOpt = None,
+    force: common.ForceOpt = False,
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
@@ -71,15 +74,21 @@ def budget(
         return
     if not paths and not role:
         raise common.UsageError("nothing to count: give files or folders, as in subword budget CLAUDE.md src/")
+    if html is not None:
+        check_html(html, force)
     files = _roles(paths or (), role or ())
     table = () if prices is None else money.read_prices(prices)
     tok = load(tokenizer, **common.left_out(pattern, regex, special))
     name = Path(tokenizer).name
     found = money.budget(tok, _texts(files), window=window, reply=reply, prices=table)
+    part = budget_part(found, name)
+    if html is not None:
+        with replacing(str(html), "a report") as file:
+            file.write(budget_page(part).encode())
     if json:
         common.print_json({"tokenizer": name, **plain(found)})
     else:
-        common.print_parts([budget_part(found, name)], brief=True)
+        common.print_parts([part], brief=True)
 
 
 def _roles(paths: Sequence[str], given: Sequence[str]) -> dict[Path, str]:

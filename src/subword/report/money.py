@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from .._core import __version__
 from ..audits.money import ROLES, Budget, Mixture
-from .parts import Block, Cell, Facts, Finding, Note, Part, Table
+from . import charts, page
+from .parts import Block, Cell, Chart, Facts, Finding, Note, Part, Table, sections
 
 HEAVY = 0.5
 """What stands in every conversation before the user says a word may take less than this share of the window."""
@@ -25,6 +28,8 @@ def _budget(result: Budget, tokenizer: str) -> Iterator[Block]:
     facts.append(("left", f"{result.left:,}" if result.left >= 0 else f"none: {-result.left:,} too many"))
     yield Facts(tuple(facts))
     yield from _findings(result)
+    if result.items:
+        yield _roles(result)
     totals = tuple(
         (row.role, ROLES[row.role], row.items, row.tokens, round(100 * row.share, 2)) for row in result.roles
     )
@@ -33,9 +38,9 @@ def _budget(result: Budget, tokenizer: str) -> Iterator[Block]:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 cost.model,
-                round(cost.input, 6),
-                None if cost.output is None else round(cost.output, 6),
-                round(cost.input + (cost.output or 0.0), 6),
+                _money(cost.input),
+                _money(cost.output),
+                None if result.reply and cost.output is None else _money(cost.input + (cost.output or 0.0)),
             )
             for cost in result.costs
         )
@@ -53,6 +58,30 @@ def _budget(result: Budget, tokenizer: str) -> Iterator[Block]:
         "A provider adds some tokens around each message (subword count --provider shows how many), and a model whose "
         "tokenizer is not public may count otherwise."
     )
+
+
+def _roles(result: Budget) -> Chart:
+    free = max(result.window - result.tokens - result.reply, 0)
+    bars = [(row.role, row.tokens) for row in result.roles]
+    bars += [(name, tokens) for name, tokens in (("reply", result.reply), ("free", free)) if tokens]
+    points = [{"what": name, "tokens": tokens} for name, tokens in bars]
+
+    def make(alt: Any) -> Any:
+        x = alt.X("tokens:Q", title="tokens", axis=alt.Axis(format="~s", tickCount=6))
+        y = alt.Y("what:N", sort=[name for name, _ in bars], title=None, axis=alt.Axis(minExtent=96))
+        base = alt.Chart(alt.Data(values=points)).mark_bar(color=charts.COLOUR).encode(x=x, y=y)
+        rule = alt.Chart(alt.Data(values=[{"x": result.window}])).mark_rule(color="currentColor", strokeDash=[4, 4])
+        return base + rule.encode(x="x:Q")
+
+    largest = max(result.roles, key=lambda row: row.tokens)
+    told = f"{largest.role} takes the most: {largest.tokens:,} tokens, {_percent(largest.share)} of the window."
+    return Chart(make, "Tokens by role", told, f"{told} The dashed line is the window.", max(28 * len(bars), 60))
+
+
+def budget_page(part: Part) -> str:
+    """The report as one HTML file."""
+    lead = "What texts cost: tokens, share of a context window, and money."
+    return page.page("Budget", lead, *sections([part]), foot=f"subword {__version__}")
 
 
 def _findings(result: Budget) -> Iterator[Finding]:
@@ -104,6 +133,11 @@ def _mixture(result: Mixture) -> Iterator[Block]:
         "share times that.",
         headings, rows, brief=len(rows),
     )  # fmt: skip
+
+
+def _money(value: float | None) -> str | None:
+    """A request may cost little: in a millionth of the currency."""
+    return None if value is None else f"{value:,.6f}"
 
 
 def _percent(share: float) -> str:
