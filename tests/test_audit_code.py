@@ -93,6 +93,8 @@ def test_tokenizers_are_compared_on_the_same_files() -> None:
     assert found.source == "mine"
     rows = [cells for cells in lines([code_part(found)]) if cells[0] == "runs"]
     assert rows == [("runs", 7, 8, 1.143, 0.875)]
+    with pytest.raises(SubwordValueError, match="texts must be a list, not one string"):
+        audits.code(BYTES, "x = 1\n")
     with pytest.raises(SubwordValueError, match="mine: there is no text"):
         audits.code(BYTES, [""], source="mine")
 

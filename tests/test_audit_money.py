@@ -117,6 +117,7 @@ def test_prices_are_read(tmp_path: Path) -> None:
         ("model,input\n,3\n", "line 2: the row has no model"),
         ("model,input\nx,3,4\n", "line 2: 3 cells under 2 headings"),
         (b"model,input\nx\xff,3\n", "not UTF-8"),
+        ('model,input\n"x,3\n', "not well-formed CSV"),
     ],
 )
 def test_price_tables_that_cannot_be_used(text: str | bytes, message: str, tmp_path: Path) -> None:

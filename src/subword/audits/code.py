@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..arguments import list_of
+from ..engine import text_bytes
 from ..errors import SubwordValueError
 from ..special import find_fim
 from ..tokenizer import Text, Tokenizer
@@ -157,7 +159,7 @@ def code(
         others: tokenizers to compare with, such as one that was trained on code.
     """
     programs = read_programs()
-    given = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text) for text in texts]
+    given = [text_bytes(text) for text in list_of("texts", texts)]
     compared = given or [text.encode() for _, _, text in programs]
     if not any(compared):
         raise SubwordValueError(f"{source}: there is no text to measure")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..arguments import integer, path_of
+from ..engine import text_bytes
 from ..errors import SubwordOSError, SubwordValueError
 from ..tokenizer import Text, Tokenizer
 from .parallel import Collection
@@ -142,7 +143,7 @@ def budget(
     for name, role, text in texts:
         if role not in ROLES:
             raise SubwordValueError(f"{name}: unknown role {role!r}; choose one of {', '.join(ROLES)}")
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+        data = text_bytes(text)
         tokens = tok.count(data, allowed_special=set(), disallowed_special=())
         items.append(Item(name, role, tokens, len(data), tokens / window))
     total = sum(item.tokens for item in items)
@@ -183,7 +184,10 @@ def read_prices(path: str | os.PathLike[str]) -> tuple[Price, ...]:
     except OSError as error:
         raise SubwordOSError(error.errno, error.strerror, name) from error
     numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line[0] != "#"]
-    rows = [(number, *csv.reader(io.StringIO(line))) for number, line in numbered]
+    try:
+        rows = [(number, *csv.reader(io.StringIO(line), strict=True)) for number, line in numbered]
+    except csv.Error as error:
+        raise SubwordValueError(f"{name}: not well-formed CSV: {error}") from error
     template = "subword budget --price-template writes one to fill in"
     head = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     if not {"model", "input"} <= set(head):

@@ -199,7 +199,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
     except pa.ArrowException as error:
         raise SubwordValueError(f"{path}: damaged .parquet file: {' '.join(str(error).split())}") from error
     except OSError as error:
-        raise SubwordOSError(error.errno, error.strerror, str(path)) from error
+        raise SubwordOSError(error.errno, error.strerror or str(error), str(path)) from error
     yield from enumerate(table.to_pylist(), 1)
 
 
