@@ -269,6 +269,7 @@ def test_the_mixture_command(run: Callable[..., tuple[str, str]]) -> None:
     [
         ((), "no mixture"),
         (("--share", "en"), "write CODE=SHARE"),
+        (("--share", "en=1:1", "--share", "en=2:1"), "--share en is there twice"),
         (("--share", "en=x:1"), "'x' is not a number"),
         (("--share", "en=1"), "no ratio for en: name a TOKENIZER"),
         (("--share", "en=1:1", "--against", "x"), "--against compares with a tokenizer"),

@@ -172,7 +172,7 @@ def sizes(
     Examples:
       subword audit sizes o200k_base --width 12288
       subword audit sizes tokenizer.json corpus/ --sizes 8k,16k,32k,64k --width 4096 --parameters 8b --html sizes.html
-    """  # fmt: skip
+    """
     learned = tuple(common.parse_size(each) for each in wanted.split(",") if each.strip())
     if not learned or min(learned) < 256:
         raise common.UsageError(f"--sizes {wanted}: write sizes of at least 256, with commas between: 8k,16k,32k")
@@ -231,10 +231,13 @@ def mixture(
     Examples:
       subword audit mixture --share en=40:1 --share hi=30:1.3 --share ja=30:3 --better ja=1.5 --entries 30k
       subword audit mixture gpt2 --share eng=70 --share jpn=30 --against o200k_base
-    """  # fmt: skip
+    """
     parts = [_named(each, "--share", "CODE=SHARE or CODE=SHARE:RATIO") for each in share or ()]
     if not parts:
         raise common.UsageError("no mixture: give --share CODE=SHARE at least once, as in --share eng=70")
+    codes = [code for code, _ in parts]
+    if twice := [code for code in codes if codes.count(code) > 1]:
+        raise common.UsageError(f"--share {twice[0]} is there twice")
     shares = {code: _number(value.partition(":")[0], "--share", code) for code, value in parts}
     ratios = {code: _number(value.partition(":")[2], "--share", code) for code, value in parts if ":" in value}
     given = {
@@ -246,7 +249,7 @@ def mixture(
         what = f"no ratio for {', '.join(missing)}" if missing else "--against compares with a tokenizer"
         raise common.UsageError(f"{what}: name a TOKENIZER to measure with, or write --share CODE=SHARE:RATIO")
     others = dict(given)
-    if tokenizer is not None:
+    if tokenizer is not None and (missing or against is not None):
         collection = builtin_passage() if parallel is None else read_parallel(parallel, reference)
         tok = load(tokenizer)
         ratios |= measured_ratios(tok, collection, missing)

@@ -68,7 +68,7 @@ def budget(
       subword budget CLAUDE.md src/ --window 200k
       subword budget --price-template > prices.csv
       subword budget CLAUDE.md --role system=prompt.txt --role tools=schemas/ --prices prices.csv --reply 8k
-    """  # fmt: skip
+    """
     if price_template:
         print(money.PRICE_TEMPLATE, end="")
         return
