@@ -125,7 +125,7 @@ def test_planted_faults_are_found_and_a_plain_vocabulary_has_none() -> None:
     heart = of(*words, " All rights reserved. No part of this may be reproduced", "-" * 99, "a" * 99)
     assert audits.vocabulary(heart).by_heart == (b" All rights reserved. No part of this may be reproduced",)
     found = findings(vocabulary_part(audits.vocabulary(heart)))
-    assert found == ["1 entries are stretches of text of more than 40 characters."]
+    assert found == ["1 entry is a stretch of more than 40 characters."]
     twins = of(*words, *(word.strip() for word in words), *(word.title() for word in words),
                *(word.strip().title() for word in words))  # fmt: skip
     found = findings(vocabulary_part(audits.vocabulary(twins)))

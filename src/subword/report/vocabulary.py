@@ -70,11 +70,12 @@ def _vocabulary(result: Vocabulary) -> Iterator[Block]:
 
 def _findings(result: Vocabulary) -> Iterator[Finding]:
     if result.by_heart:
+        many = len(result.by_heart)
         yield Finding(
-            f"{len(result.by_heart)} entries are stretches of text of more than {MANY} characters.",
+            f"{many} {'entry is a stretch' if many == 1 else 'entries are stretches'} of more than {MANY} characters.",
             "Such a stretch stood in the training text again and again, word for word: boilerplate or copies, which "
             "took entries from words; and a model that was trained on other text never learned what they mean.",
-            _clipped(result.by_heart[0]),
+            _clipped(result.by_heart[0], 3 * LONGEST),
             "Remove copies from the training text; bound entries when training (train(max_token_bytes=…)); take them "
             "out of a vocabulary that is there with subword prune.",
         )
@@ -89,9 +90,9 @@ def _findings(result: Vocabulary) -> Iterator[Finding]:
         )
 
 
-def _clipped(piece: bytes) -> str:
+def _clipped(piece: bytes, most: int = LONGEST) -> str:
     shown = visible(piece)
-    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def _shares(shares: Sequence[Share], entries: int) -> tuple[tuple[Cell, ...], ...]:
