@@ -503,6 +503,7 @@ TAKES_A_TOKENIZER = {
     "encode": "encode {} --text {}",
     "decode": "decode {} 300 301 399",
     "count": "count {} --text {}",
+    "budget": "budget ../text.txt --tokenizer {}",
     "show": "show {} {}",
     "info": "info {}",
     "vocab": "vocab {}",

@@ -29,7 +29,7 @@ LEVELS: list[set[str]] = [
     {"tokenizer"},
     {"counts", "pruning"},
     {"counts_file"},
-    {"counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
+    {"provider", "counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
     {"training", "training_unigram"},
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},
