@@ -21,7 +21,7 @@ const LONG: usize = 1024;
 const MOST: usize = 1 << 24;
 /// Slots of long pieces at the start and at most.
 const FIRST_LONG: usize = 1 << 9;
-const MOST_LONG: usize = 1 << 19;
+const MOST_LONG: usize = 1 << 20;
 /// Bytes of long pieces and their ids at most.
 const ARENA: usize = 1 << 26;
 
@@ -70,6 +70,15 @@ struct Slot<K, const IDS: usize> {
     ids: [u32; IDS],
 }
 
+impl<K, const IDS: usize> Slot<K, IDS> {
+    #[inline]
+    fn push(&self, out: &mut Vec<u32>) {
+        let from = out.len();
+        out.extend_from_slice(&self.ids[..count(self.ids[0])]);
+        out[from] &= ID;
+    }
+}
+
 /// A place for two pieces, the one added last first. One cache line, or two.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -98,9 +107,12 @@ struct LongBucket([LongSlot; 4]);
 /// In one place, as it is taken and given back with every call.
 pub struct Cache(Box<Inner>);
 
+#[derive(Default)]
 struct Inner {
     pieces: Pieces,
     batch: Batch,
+    /// For the parts of pieces that are missing.
+    part_batch: Batch,
 }
 
 /// Room to work in.
@@ -125,7 +137,6 @@ struct Pieces {
 
 struct Long {
     slots: Table<LongBucket>,
-    /// Pieces added since the table grew.
     added: usize,
     /// Their bytes and their ids.
     arena: Vec<u8>,
@@ -134,58 +145,84 @@ struct Long {
 const COUNT_AT: u32 = 29;
 const ID: u32 = (1 << COUNT_AT) - 1;
 
+/// So many pieces at once are encoded.
+const AT_ONCE: usize = 16;
+
 impl Default for Cache {
     fn default() -> Self {
-        Self(Box::new(Inner {
-            pieces: Pieces::default(),
-            batch: Batch {
-                keys: [0; BATCH],
-                hashes: [0; BATCH],
-                ids: [0; BATCH * SOME],
-                missing: [(0, 0); BATCH],
-                new: Vec::new(),
-                places: [(0, 0); BATCH],
-            },
-        }))
+        Self(Box::default())
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            keys: [0; BATCH],
+            hashes: [0; BATCH],
+            ids: [0; BATCH * SOME],
+            missing: [(0, 0); BATCH],
+            new: Vec::new(),
+            places: [(0, 0); BATCH],
+        }
     }
 }
 
 impl Cache {
     /// Gives the ids of pieces to `out`.
     pub fn encode(&mut self, text: &[u8], bounds: &[(usize, usize)], out: &mut impl Output, encoder: &impl Encoder) {
+        let Inner { pieces, batch, part_batch } = &mut *self.0;
+        pieces.encode(text, bounds, (batch, Some(part_batch)), out, encoder);
+    }
+
+    /// Bytes that it takes.
+    pub fn size(&self) -> usize {
+        let Pieces { short, middle, long } = &self.0.pieces;
+        size_of_val(&*short.buckets) + size_of_val(&*middle.buckets) + size_of_val(&*long.slots) + long.arena.capacity()
+    }
+}
+
+impl Pieces {
+    /// Gives the ids of pieces to `out`, or of parts of pieces, if there is no further room to work in.
+    fn encode(
+        &mut self,
+        text: &[u8],
+        bounds: &[(usize, usize)],
+        (batch, part_batch): (&mut Batch, Option<&mut Batch>),
+        out: &mut impl Output,
+        encoder: &impl Encoder,
+    ) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
-        let Inner { pieces, batch } = &mut *self.0;
         let Batch { keys, hashes, ids, missing, .. } = batch;
         let mut others = 0u64;
         for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
             if end - start <= SHORT {
                 *key = key_of(text, start, end);
                 *hash = key.hash();
-                pieces.short.prefetch(*hash);
+                self.short.prefetch(*hash);
             } else {
                 *key = u128::NONE;
                 others |= 1 << i;
             }
         }
         if others != 0 {
-            pieces.prefetch_others(text, bounds, others, hashes);
+            self.prefetch_others(text, bounds, others, hashes);
         }
         let (mut len, mut missed) = (0, 0);
         for (i, (&key, &hash)) in keys[..bounds.len()].iter().zip(&*hashes).enumerate() {
             if key != u128::NONE {
-                if let Some(slot) = pieces.short.first(key, hash) {
+                if let Some(slot) = self.short.first(key, hash) {
                     len += out.known(slot.ids, &mut ids[len..]);
                     continue;
                 }
-            } else if pieces.find_other(text, bounds[i], hash, out, ids, (&mut len, missed)) {
+            } else if self.find_other(text, bounds[i], hash, out, ids, (&mut len, missed)) {
                 continue;
             }
             missing[missed] = (i as u32, len as u32);
             missed += 1;
         }
         if missed > 0 {
-            return self.encode_missing(text, bounds, (missed, len), out, encoder);
+            return self.encode_missing(text, bounds, (missed, len), (batch, part_batch), out, encoder);
         }
         out.take(&ids[..len]);
     }
@@ -197,55 +234,59 @@ impl Cache {
         text: &[u8],
         bounds: &[(usize, usize)],
         (missed, len): (usize, usize),
+        (batch, mut part_batch): (&mut Batch, Option<&mut Batch>),
         out: &mut impl Output,
         encoder: &impl Encoder,
     ) {
-        let Inner { pieces, batch } = &mut *self.0;
         let Batch { hashes, ids, missing, new, places, .. } = batch;
         let missing = &missing[..missed];
         let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
         // What all of them need first is on its way from memory before it is needed.
         for &(i, _) in missing.iter().filter(|&&(i, _)| piece(i).len() <= LONG) {
-            pieces.prefetch_aside(piece(i).len(), hashes[i as usize]);
+            self.prefetch_aside(piece(i).len(), hashes[i as usize]);
             encoder.prepare(piece(i));
         }
         new.clear();
-        let (mut unknown, mut which, mut count) = ([&[][..]; BATCH], [0; BATCH], 0);
-        for (number, &(i, _)) in missing.iter().enumerate().filter(|&(_, &(i, _))| piece(i).len() <= LONG) {
-            let from = new.len();
-            if pieces.find_elsewhere(piece(i), hashes[i as usize], new) {
-                places[number] = (from, new.len());
-            } else {
-                (unknown[count], which[count]) = (piece(i), number);
-                count += 1;
+        let (mut unknown, mut count) = ([0u8; BATCH], 0);
+        for (number, &(i, _)) in missing.iter().enumerate() {
+            let (piece, hash, from) = (piece(i), hashes[i as usize], new.len());
+            if piece.len() > LONG || !self.find_elsewhere(piece, hash, new) {
+                if let Some(batch) =
+                    part_batch.as_deref_mut().filter(|_| piece.len() > MIDDLE && encoder.has_parts(piece))
+                {
+                    encoder.parts(piece, |parts| self.encode(piece, parts, (batch, None), new, encoder));
+                } else if piece.len() > LONG {
+                    encoder.encode(piece, new);
+                } else {
+                    unknown[count] = number as u8;
+                    count += 1;
+                    continue;
+                }
+                if piece.len() <= LONG {
+                    self.learn(piece, hash, &new[from..]);
+                }
             }
+            places[number] = (from, new.len());
         }
-        let mut found = [(0, 0); BATCH];
-        encoder.encode_all(&unknown[..count], new, &mut found[..count]);
-        for ((&number, &(from, to)), piece) in which[..count].iter().zip(&found).zip(unknown) {
-            pieces.learn(piece, hashes[missing[number].0 as usize], &new[from..to]);
-            places[number] = (from, to);
+        for some in unknown[..count].chunks(AT_ONCE) {
+            let mut pieces = [&[][..]; AT_ONCE];
+            some.iter().zip(&mut pieces).for_each(|(&number, of)| *of = piece(missing[usize::from(number)].0));
+            let mut found = [(0, 0); AT_ONCE];
+            encoder.encode_all(&pieces[..some.len()], new, &mut found[..some.len()]);
+            for ((&number, &(from, to)), piece) in some.iter().zip(&found).zip(pieces) {
+                self.learn(piece, hashes[missing[usize::from(number)].0 as usize], &new[from..to]);
+                places[usize::from(number)] = (from, to);
+            }
         }
         let mut done = 0;
-        for (&(i, before), &(from, to)) in missing.iter().zip(&*places) {
+        for (&(_, before), &(from, to)) in missing.iter().zip(&*places) {
             out.take(&ids[done..before as usize]);
             done = before as usize;
-            match piece(i) {
-                piece if piece.len() > LONG => out.add(|out| encoder.encode(piece, out)),
-                _ => out.take(&new[from..to]),
-            }
+            out.take(&new[from..to]);
         }
         out.take(&ids[done..len]);
     }
 
-    /// Bytes that it takes.
-    pub fn size(&self) -> usize {
-        let Pieces { short, middle, long } = &self.0.pieces;
-        size_of_val(&*short.buckets) + size_of_val(&*middle.buckets) + size_of_val(&*long.slots) + long.arena.capacity()
-    }
-}
-
-impl Pieces {
     /// Hashes the pieces that are not short, and has what is known of them read ahead.
     #[inline(never)]
     fn prefetch_others(&self, text: &[u8], bounds: &[(usize, usize)], mut others: u64, hashes: &mut [u64; BATCH]) {
@@ -407,9 +448,7 @@ impl<K: Key, const IDS: usize> Slots<K, IDS> {
         let Some(place) = self.buckets[aside].0.iter_mut().find(|slot| slot.key == key) else { return false };
         let slot = std::mem::replace(place, Self::EMPTY);
         self.place(slot);
-        let [first, rest @ ..] = &slot.ids[..] else { return false };
-        out.push(first & ID);
-        out.extend_from_slice(&rest[..count(*first) - 1]);
+        slot.push(out);
         true
     }
 }
@@ -450,15 +489,15 @@ impl Long {
         if self.arena.len() > ARENA {
             self.arena.clear();
             self.slots.fill(LongBucket::default());
+            self.added = 0;
         }
         self.added += 1;
-        if self.added > self.slots.len() * 2 && self.slots.len() * 4 < MOST_LONG {
-            let larger = Table::filled(LongBucket::default(), self.slots.len() * 4);
+        if self.added > self.slots.len() && self.slots.len() * 4 < MOST_LONG {
+            let larger = Table::filled(LongBucket::default(), self.slots.len() * 2);
             let old = std::mem::replace(&mut self.slots, larger);
             for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.len > 0) {
                 self.place(*slot);
             }
-            self.added = 0;
         }
         self.place(LongSlot { hash, at: self.arena.len() as u32, len: piece.len() as u16, ids: ids.len() as u16 });
         self.arena.extend_from_slice(piece);
@@ -484,6 +523,14 @@ pub trait Encoder {
     fn prepare(&self, piece: &[u8]);
     /// Appends the ids of a piece.
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>);
+    /// Whether a piece can be encoded in parts.
+    fn has_parts(&self, _piece: &[u8]) -> bool {
+        false
+    }
+    /// Gives `visit` the parts of a piece, at most `BATCH` at once.
+    fn parts(&self, piece: &[u8], mut visit: impl FnMut(&[(usize, usize)])) {
+        visit(&[(0, piece.len())]);
+    }
     /// Appends the ids of some pieces, in any order, and says where those of each are.
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]);
 }
@@ -553,6 +600,15 @@ mod tests {
 
     impl Encoder for Spelled {
         fn prepare(&self, _: &[u8]) {}
+
+        fn has_parts(&self, piece: &[u8]) -> bool {
+            piece[0] % 2 == 0
+        }
+
+        fn parts(&self, piece: &[u8], mut visit: impl FnMut(&[(usize, usize)])) {
+            let parts: Vec<_> = (0..piece.len()).step_by(21).map(|at| (at, piece.len().min(at + 21))).collect();
+            parts.chunks(BATCH).for_each(|some| visit(some));
+        }
 
         fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
             for (piece, place) in pieces.iter().zip(places).rev() {
