@@ -241,10 +241,9 @@ impl Pieces {
         let Batch { hashes, ids, missing, new, places, .. } = batch;
         let missing = &missing[..missed];
         let piece = |i: u32| &text[bounds[i as usize].0..bounds[i as usize].1];
-        // What all of them need first is on its way from memory before it is needed.
+        // Again what is looked at is on its way before.
         for &(i, _) in missing.iter().filter(|&&(i, _)| piece(i).len() <= LONG) {
             self.prefetch_aside(piece(i).len(), hashes[i as usize]);
-            encoder.prepare(piece(i));
         }
         new.clear();
         let (mut unknown, mut count) = ([0u8; BATCH], 0);
@@ -271,6 +270,7 @@ impl Pieces {
         for some in unknown[..count].chunks(AT_ONCE) {
             let mut pieces = [&[][..]; AT_ONCE];
             some.iter().zip(&mut pieces).for_each(|(&number, of)| *of = piece(missing[usize::from(number)].0));
+            pieces[..some.len()].iter().for_each(|piece| encoder.prepare(piece));
             let mut found = [(0, 0); AT_ONCE];
             encoder.encode_all(&pieces[..some.len()], new, &mut found[..some.len()]);
             for ((&number, &(from, to)), piece) in some.iter().zip(&found).zip(pieces) {
