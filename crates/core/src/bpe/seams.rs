@@ -197,8 +197,8 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below
         };
-        let chars = ["中", "文", "字", "の", "グ", "글", "a", "é", "😀"];
-        let (mut cut, mut kept) = (0, 0);
+        let chars = ["中", "文", "字", "の", "グ", "글", "a", "é", "😀", "ก", "า", "เ", "ร", "क", "ा"];
+        let (mut cut, mut kept, mut finely) = (0, 0, 0);
         for round in 0..300 {
             let mut entries: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
             let mut merges = Vec::new();
@@ -246,9 +246,25 @@ mod tests {
                     }
                 });
                 kept += text.len() / 3;
-                assert_eq!((parts, last), (whole, text.len()), "round {round} {:?}", String::from_utf8_lossy(&text));
+                let shown = String::from_utf8_lossy(&text);
+                assert_eq!((parts, last), (whole, text.len()), "round {round} {shown:?}");
+                let (mut whole, mut parts, mut last) = (Vec::new(), Vec::new(), 0);
+                bpe.encode(&text, &mut whole);
+                seams.fine_parts(&text, |some| {
+                    for &(start, end) in some {
+                        assert_eq!(start, last);
+                        last = end;
+                        bpe.encode(&text[start..end], &mut parts);
+                        finely += usize::from(start > 0);
+                    }
+                });
+                assert_eq!((parts, last), (whole, text.len()), "round {round} {shown:?}");
             }
         }
         assert!(cut > kept / 10 && cut < kept * 9 / 10, "{cut} of {kept}");
+        assert!(
+            finely > cut + cut / 50 && finely < kept * 9 / 10,
+            "{finely} of {kept}, where {cut} are found by pairs"
+        );
     }
 }
