@@ -151,10 +151,16 @@ class ExtraToken:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go."""
+    """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go.
+
+    `single_types` and `pair_types` are the type ids of these, as models take them; empty where they are 0 up to the
+    second text and 1 from there on.
+    """
 
     single: tuple[int | str, ...] = ("A",)
     pair: tuple[int | str, ...] = ("A", "B")
+    single_types: tuple[int, ...] = ()
+    pair_types: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, texts in (("single", ["A"]), ("pair", ["A", "B"])):
@@ -163,6 +169,27 @@ class Template:
                 wanted = '"A" and "B" once each' if name == "pair" else '"A" once and no "B"'
                 raise SubwordValueError(f"Template.{name} must hold {wanted}, not {list(items)}")
             object.__setattr__(self, name, items)
+            self._check_types(f"{name}_types", items)
+
+    def _check_types(self, name: str, items: tuple[int | str, ...]) -> None:
+        types = tuple(integer("a type id", type_id) for type_id in list_of(f"Template.{name}", getattr(self, name)))
+        if types and len(types) != len(items):
+            raise SubwordValueError(f"Template.{name} has {len(types)} types for {len(items)} items")
+        object.__setattr__(self, name, () if types == _usual_types(items) else types)
+
+    def types_of(self, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        """The type id of each item of `single` or of `pair`."""
+        return (self.pair_types if "B" in items else self.single_types) or _usual_types(items)
+
+    def outline(self) -> dict[str, list[Any]]:
+        """The template as plain data. Older files have no types in it."""
+        rows = {name: list(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: row for name, row in rows.items() if row or name in ("single", "pair")}
+
+
+def _usual_types(items: tuple[int | str, ...]) -> tuple[int, ...]:
+    second = items.index("B") if "B" in items else len(items)
+    return tuple(int(at >= second) for at in range(len(items)))
 
 
 def _template_item(item: Any) -> int | str:
@@ -293,7 +320,7 @@ class Spec:
             "stages": [{"stage": type(stage).__name__, **asdict(stage)} for stage in self.stages],
             "model": {"type": type(self.model).__name__, **self.model.settings()},
             "extra": [asdict(token) for token in self.extra],
-            "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
+            "template": self.template.outline(),
             **({} if self.decode == Decode() else {"decode": _decode_row(self.decode)}),
         }
 
@@ -330,7 +357,7 @@ class Spec:
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
-            template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
+            template=Template(**{name: tuple(row) for name, row in outline["template"].items()}),
             decode=decoding(**decode),
             roles=roles or {},
             notes=notes or {},

@@ -431,6 +431,7 @@ class Tokenizer:
         tools: Iterable[Mapping[str, Any]] | None = None,
         documents: Iterable[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
         **variables: Any,
     ) -> Chat:
         """A conversation as the model's own chat template writes it: ids, with the place, message and role of each.
@@ -447,6 +448,7 @@ class Tokenizer:
                 and a template of that name, else `default`.
             tools, documents: mappings of JSON, for templates that know them.
             add_generation_prompt: end with what stands in front of an answer.
+            continue_final_message: end with what the last message says, so that a model goes on with it.
             variables: what else the template knows, such as `enable_thinking=False`.
 
         Raises:
@@ -456,7 +458,8 @@ class Tokenizer:
         """
         from . import chat
 
-        return chat.encode_chat(self, messages, template, tools, documents, add_generation_prompt, variables)
+        ends = add_generation_prompt, continue_final_message
+        return chat.encode_chat(self, messages, template, tools, documents, *ends, variables)
 
     def count_chat(self, messages: Iterable[Mapping[str, Any]], **options: Any) -> int:
         """How many tokens a conversation takes. `options` are those of `chat`."""
