@@ -199,6 +199,15 @@ def test_as_transformers_reads_it(tmp_path: Path) -> None:
         assert made.loss_mask.astype(int).tolist() == wanted["assistant_masks"]
 
 
+def test_a_reserved_token_may_be_given_a_name(tmp_path: Path) -> None:
+    """As Kimi's folders do with the tokens behind their ranks."""
+    spec = spec_of(ExtraToken(260, "<|end|>"), ExtraToken(261, "<|reserved_token_261|>"))
+    tok = load(tmp_path, spec, tokenizer_config__json={"added_tokens_decoder": {"261": {"content": "<think>"}}})
+    assert tok.encode("<think>") == [261] and "<|reserved_token_261|>" not in tok.special_tokens
+    with pytest.raises(FormatError, match="the next one has the id 262, not 260"):
+        load(tmp_path, spec, tokenizer_config__json={"added_tokens_decoder": {"260": {"content": "<think>"}}})
+
+
 # ======================== writing ========================
 
 

@@ -12,6 +12,7 @@ use crate::hash::IntMap;
 use crate::model::Model;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
 use crate::scored::Scored;
+use crate::split::neighbours::Neighbours;
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
 
@@ -68,7 +69,10 @@ impl Engine {
         }
         let largest = (0..vocab.len() as Token).next_back().map(|token| vocab.id(token));
         let n_vocab = extras.iter().map(|extra| extra.id).chain(largest).max().map_or(0, |id| id as usize + 1);
-        let pipeline = Pipeline::new(stages, extras)?;
+        let mut pipeline = Pipeline::new(stages, extras)?;
+        if let Model::LongestMatch(longest) = &*model {
+            pipeline.cut_between(Neighbours::new(&longest.vocab));
+        }
         let engine = Self {
             plain_ids: (0..vocab.len() as Token).all(|token| vocab.id(token) == token),
             pipeline,

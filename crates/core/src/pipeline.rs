@@ -10,6 +10,7 @@ use crate::normalize::Form;
 use crate::sentencepiece::hf::Rule;
 use crate::sentencepiece::normalize::Normalizer;
 use crate::split::digits::{Digits, Place};
+use crate::split::neighbours::Neighbours;
 use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
 use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
@@ -49,6 +50,7 @@ enum Splitter {
     Digits(Digits),
     Punctuation(Punctuation),
     Pattern(Pattern),
+    Neighbours(Neighbours),
 }
 
 enum Stage {
@@ -251,7 +253,7 @@ impl Pipeline {
         let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_) | Stage::Hf(_)));
         let is_orderly = !looks_far && stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
-            Splitter::Digits(_) | Splitter::Punctuation(_) => None,
+            Splitter::Digits(_) | Splitter::Punctuation(_) | Splitter::Neighbours(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
         };
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
@@ -288,6 +290,15 @@ impl Pipeline {
             drops_chars,
             words_alone,
         })
+    }
+
+    /// Cuts texts that nothing splits where `neighbours` says, as tokens are the same then.
+    pub fn cut_between(&mut self, neighbours: Neighbours) {
+        let is_whole = matches!(&self.splits[..], [Splitter::Pattern(pattern)] if !pattern.splits());
+        if self.only_matches && is_whole {
+            self.splits = vec![Splitter::Neighbours(neighbours)];
+            self.scanners = None;
+        }
     }
 
     /// Rows of what `plan()` shows: step, how, why.
@@ -328,6 +339,7 @@ impl Pipeline {
                 let (how, why) = pattern.plan();
                 row("split", how, &why)
             }
+            Splitter::Neighbours(_) => row("split", "between bytes".into(), "that no entry has side by side"),
         };
         self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
     }
@@ -484,6 +496,7 @@ impl Pipeline {
         match &self.splits[..] {
             [Splitter::Pattern(pattern)] => return pattern.split(&segment.bytes, visit),
             [Splitter::Punctuation(punctuation)] => return punctuation.split(&segment.bytes, visit),
+            [Splitter::Neighbours(neighbours)] => return neighbours.split(&segment.bytes, visit),
             _ => {}
         }
         split_again(&self.splits, &segment.bytes, 0, &mut visit)
@@ -571,6 +584,8 @@ impl Pipeline {
                 Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
                 Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
                 Splitter::Pattern(_) => {}
+                Splitter::Neighbours(neighbours) if neighbours.cuts(text, at) => return true,
+                Splitter::Neighbours(_) => return false,
             }
         }
         false
@@ -651,7 +666,7 @@ impl Pipeline {
     /// Whether text may take no tokens at all, because a pattern drops it.
     pub fn drops(&self) -> bool {
         self.splits.iter().any(|splitter| match splitter {
-            Splitter::Digits(_) => false,
+            Splitter::Digits(_) | Splitter::Neighbours(_) => false,
             Splitter::Punctuation(_) => true,
             Splitter::Pattern(pattern) => pattern.drops(),
         })
@@ -754,6 +769,7 @@ fn split_again(
         Splitter::Digits(digits) => digits.split(bytes, again),
         Splitter::Punctuation(punctuation) => punctuation.split(bytes, again),
         Splitter::Pattern(pattern) => pattern.split(bytes, again),
+        Splitter::Neighbours(neighbours) => neighbours.split(bytes, again),
     }
 }
 

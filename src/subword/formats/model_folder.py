@@ -16,6 +16,7 @@ from its last one on. `add_bos_token` and `add_eos_token` count where the tokeni
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -43,6 +44,9 @@ from .json_node import Node, parse, shown
 CONFIG, TOKENS_MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens_decoder"
 TEMPLATE, OLD_TEMPLATE, MORE_TEMPLATES = "chat_template.jinja", "chat_template.json", "additional_chat_templates"
 LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
+
+RESERVED = re.compile(r"<\|reserved_(?:special_)?token_[0-9]+\|>")
+"""What tokens are called that a vocabulary keeps for later use, as published.py has them."""
 
 DEFAULT = "default"
 """What a chat template without a name is called."""
@@ -172,6 +176,10 @@ def _with_token(spec: Spec, token: ExtraToken, node: Node, special: bool, has_id
         kind = "special" if special else token.kind
         changed = replace(own, kind=kind) if own.kind == "added" else replace(token, id=own.id, kind=kind)
         return _matched(spec, (*spec.extra[:index], changed, *spec.extra[index + 1 :]), changed)
+    for index, own in enumerate(spec.extra):
+        if has_id and own.id == token.id and RESERVED.fullmatch(own.content):  # the model has given it a name
+            named = replace(token, id=own.id)
+            return _matched(spec, (*spec.extra[:index], named, *spec.extra[index + 1 :]), named)
     vocab = spec.model.vocab
     at = next((at for at, piece in enumerate(vocab.pieces) if piece == token.content.encode()), None)
     if at is not None:

@@ -10,6 +10,7 @@ mod cl100k;
 pub mod digits;
 mod gpt2;
 pub mod masks;
+pub mod neighbours;
 mod o200k;
 pub mod punctuation;
 pub mod regex;
