@@ -142,7 +142,7 @@ class Subword(Library):
                 pattern="bert-uncased",
                 threads=job["threads"],
             )
-            return [tok.token_piece(id) for id in range(1, tok.n_vocab)]
+            return [tok.token_piece(id).encode() for id in range(1, tok.n_vocab)]
         tok = subword.train(
             texts,
             vocab_size=job["vocab_size"],
@@ -542,7 +542,7 @@ class Sentencepiece(Library):
         import sentencepiece
 
         self.model = sentencepiece.SentencePieceProcessor(model_file=vocabulary["model"])
-        self.encode = self.encode_ordinary = self.model.encode_as_ids  # type: ignore[method-assign]
+        self.encode = self.encode_ordinary = self.model.encode_as_ids  # type: ignore[assignment,method-assign]
 
     def arrays(self, texts: Texts, threads: int) -> Any:
         return self.lists(texts, threads)  # its arrays are made from lists, and no faster

@@ -11,8 +11,10 @@ use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
 use crate::model::Model;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
-use crate::scored::Scored;
+use crate::scored::{Room, Scored};
+use crate::sentencepiece::cuts::Cuts;
 use crate::unicode::{char_len, class_before};
+use crate::units::{Units, Walk, LEVELS};
 use crate::vocab::{show, Token};
 
 /// Bytes of caches that are kept between calls at most.
@@ -30,6 +32,9 @@ pub struct Engine {
     caches: Mutex<Vec<Cache>>,
     /// The same of words as they stand in the text.
     word_caches: Mutex<Vec<Cache>>,
+    /// Where a text can be cut before SentencePiece's normalizer has seen it, and the same of what is between cuts.
+    cuts: Option<Cuts>,
+    unit_caches: [Mutex<Vec<Cache>>; LEVELS],
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -69,7 +74,13 @@ impl Engine {
         let largest = (0..vocab.len() as Token).next_back().map(|token| vocab.id(token));
         let n_vocab = extras.iter().map(|extra| extra.id).chain(largest).max().map_or(0, |id| id as usize + 1);
         let pipeline = Pipeline::new(stages, extras)?;
+        let cuts = match (pipeline.normalizer(), &*model) {
+            (Some(normalizer), Model::Scored(scored)) if scored.has_units() => Cuts::new(normalizer, scored),
+            _ => None,
+        };
         let engine = Self {
+            cuts,
+            unit_caches: Default::default(),
             plain_ids: (0..vocab.len() as Token).all(|token| vocab.id(token) == token),
             pipeline,
             decoder: Decoder::new(extra_of_id, decoding, model.end_of_word()),
@@ -96,6 +107,10 @@ impl Engine {
             let why =
                 "no stage looks across white space or punctuation; not where tokens are taken from normalized text";
             rows.push(("word met before".into(), "looked up as it stands in the text".into(), why.into()));
+        }
+        if self.cuts.is_some() {
+            let why = "neither rules nor entries reach from one into the next";
+            rows.push(("unit met before".into(), "looked up as it stands in the text".into(), why.into()));
         }
         rows.extend(self.model.plan());
         rows
@@ -165,6 +180,9 @@ impl Engine {
         if self.pipeline.takes_words_alone(policy) {
             return self.encode_words(text, policy, stop, out);
         }
+        if let Some(units) = self.units(policy) {
+            return self.encode_units(units, text, policy, continues, stop, out);
+        }
         let mut cache = self.cache(&self.caches);
         let mut ids = Vec::new();
         self.pipeline.run(text, policy, continues, stop, |unit| {
@@ -216,6 +234,54 @@ impl Engine {
         })?;
         self.keep(&self.word_caches, cache);
         Ok(())
+    }
+
+    /// How a text is encoded unit by unit, if it can be.
+    fn units(&self, policy: &Policy) -> Option<Units<'_>> {
+        let (cuts, normalizer) = (self.cuts.as_ref()?, self.pipeline.normalizer()?);
+        match &*self.model {
+            Model::Scored(model) if !policy.takes_normalized() => Some(Units { normalizer, cuts, model }),
+            _ => None,
+        }
+    }
+
+    fn encode_units(
+        &self,
+        units: Units<'_>,
+        text: &[u8],
+        policy: &Policy,
+        continues: bool,
+        stop: Stop<'_>,
+        out: &mut impl Output,
+    ) -> Result<()> {
+        let mut walk = Walk::new(units, |level| self.cache(&self.unit_caches[level]));
+        self.pipeline.run_raw(text, policy, stop, |unit| {
+            match unit {
+                Unit::Pieces { segment, bounds } => {
+                    for &(start, end) in bounds {
+                        let begins = segment.span(0, 0).0 > 0 || !continues;
+                        walk.encode(&segment.bytes[start..end], begins, stop, out)?;
+                    }
+                }
+                Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
+            }
+            Ok(())
+        })?;
+        for (cache, caches) in walk.caches.into_iter().zip(&self.unit_caches) {
+            if let Some(cache) = cache {
+                self.keep(caches, cache);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the counts of what is on both sides of `at`, a place inside the text where a character starts, add up.
+    pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
+        let is_between_units = |units: Units<'_>| {
+            let is_free = !policy.takes_any() || (!self.pipeline.extras.swallow && !policy.covers(text, at, false));
+            is_free && !units.model.is_summed() && units.cuts.is_cut(text, at, units.model)
+        };
+        self.pipeline.is_cut(text, at, policy) || self.units(policy).is_some_and(is_between_units)
     }
 
     /// A model whose pieces are encoded part by part.
@@ -352,7 +418,7 @@ impl Encoder for Engine {
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
         if let Some(scored) = self.parted() {
-            return scored.encode_part(piece, out);
+            return scored.encode_part(piece, scored.bound(), &mut Room::default(), out);
         }
         let from = out.len();
         self.model.encode(piece, out);
@@ -361,9 +427,10 @@ impl Encoder for Engine {
 
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
         if let Some(scored) = self.parted() {
+            let mut room = Room::default();
             for (piece, place) in pieces.iter().zip(places) {
                 let from = out.len();
-                scored.encode_part(piece, out);
+                scored.encode_part(piece, scored.bound(), &mut room, out);
                 *place = (from, out.len());
             }
             return;
