@@ -29,8 +29,8 @@ pub struct Room {
     ways: Vec<Two>,
 }
 
-/// Stands for a part that cannot be taken from a cache, which keeps ids of 30 bits. Larger than any id of a model with parts.
-pub const UNSURE: u32 = (1 << 30) - 1;
+/// Stands for a part that cannot be taken from a cache, which keeps ids of 29 bits. Larger than any id of a model with parts.
+pub const UNSURE: u32 = (1 << 29) - 1;
 
 /// The byte that an entry such as `<0x0A>` stands for.
 pub fn byte_of(entry: &[u8]) -> Option<u8> {
