@@ -46,6 +46,16 @@ looks at it but by its name. gigatoken imports awkward in its first batch; `impo
 
 QUICK = ("english", "code", "chinese")
 
+FAMILIES = {
+    "unigram": ("english", "japanese"),
+    "t5": ("english",),  # it has no Japanese
+    "spm-bpe": ("english", "japanese"),
+    "llama2": ("english", "japanese"),
+    "wordpiece": ("english", "japanese"),
+    "bert": ("english", "japanese"),
+}
+"""What vocabularies of the other families encode: of each one that is trained on the spot, and a published one."""
+
 CASES: list[Case] = [
     *(
         Case(f"cold/{megabytes}MB/{kind}", kind, megabytes, passes=0, quick=kind in QUICK, beside="gigatoken, imported")
@@ -78,6 +88,13 @@ CASES: list[Case] = [
     Case("memory/words", "words", 40, task="memory", passes=0),
     Case("train/cl100k", "mixed", 20, "cl100k", task="train", passes=0),
     Case("train/gpt2", "mixed", 20, "gpt2", task="train", passes=0),
+    *(
+        Case(f"family/{vocabulary}/{kind}", kind, 10, vocabulary, quick=kind == "english")
+        for vocabulary, kinds in FAMILIES.items()
+        for kind in kinds
+    ),
+    Case("train/unigram", "mixed", 49, "unigram", task="train", passes=0),
+    Case("train/wordpiece", "mixed", 49, "wordpiece", task="train", passes=0),
     Case("count/20MB/mixed", "mixed", 20, task="count", passes=0, quick=True),
     Case("count/200MB/mixed", "mixed", 200, task="count", passes=0),
     Case("large/train/mixed", "mixed", 1000, task="large", call="train", threads=2, passes=0),
@@ -118,6 +135,9 @@ class Bar:
         return any(fnmatchcase(name, pattern) for pattern in self.cases.split())
 
 
+UNIGRAM = "family/unigram/* family/t5/*"
+SCORES = "family/spm-bpe/* family/llama2/*"
+WORDPIECE = "family/wordpiece/* family/bert/*"
 ASIAN = "warm/chinese warm/japanese warm/thai warm/hindi warm/emoji"
 
 BARS: list[Bar] = [
@@ -137,6 +157,20 @@ BARS: list[Bar] = [
     Bar("loading o200k again, from our compiled cache", "load-again/o200k", "load", "", most=0.030, aim_most=0.010),
     Bar("count only, over encode to numpy", "counts/english", "warm", "subword, arrays", 1, 1.3),
     Bar("decode, batch", "decode/batch", "warm", "best", 2, 4),
+    *(
+        Bar(what, cases, measure, against, bar, aim)
+        for measure in ("cold", "warm")
+        for what, cases, against, bar, aim in (
+            (f"unigram, array out, one thread, {measure}", UNIGRAM, "sentencepiece", 4, 8),
+            (f"SentencePiece's BPE, array out, one thread, {measure}", SCORES, "gigatoken", 2, 4),
+            (f"SentencePiece's BPE, array out, one thread, {measure}", SCORES, "sentencepiece", 30, None),
+            (f"WordPiece, array out, one thread, {measure}", WORDPIECE, "tokie", 2, 5),
+            (f"WordPiece, array out, one thread, {measure}", WORDPIECE, "tokenizers", 20, None),
+        )
+    ),
+    Bar("training a unigram model, 49 MB", "train/unigram", "cold", "sentencepiece", 10, 20),
+    Bar("training a unigram model, 49 MB: memory", "train/unigram", "peak_mb", "sentencepiece", 1),
+    Bar("training a WordPiece by frequency, 49 MB", "train/wordpiece", "cold", "tokenizers", 4, 8),
     Bar("counting pieces, one thread", "count/*", "cold", "", most=1 / 100, aim_most=1 / 300),
     Bar("memory of training on 1 GB of files", "large/train/*", "peak_mb", "", most=1000),
     Bar("memory of counting 5 GB of random words in 500 MB", "large/count/*", "peak_mb", "", most=700),

@@ -24,6 +24,7 @@ class Library:
     """A library under test."""
 
     reads_original = True  # whether it reads a published file; the others carry vocabularies in a form of their own
+    families: tuple[str, ...] = ("bpe",)  # whose vocabularies it reads, or trains; "bpe" is the one of bytes
 
     def imports(self) -> None:
         """Import the library, and NumPy where it gives arrays."""
@@ -95,6 +96,8 @@ class Library:
 
 
 class Subword(Library):
+    families = ("bpe", "unigram", "scores", "wordpiece")
+
     def imports(self) -> None:
         import subword  # noqa: F401
 
@@ -127,6 +130,19 @@ class Subword(Library):
     def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
         import subword
 
+        if job["family"] == "unigram":
+            tok = subword.train_unigram(lines_of(texts), vocab_size=job["vocab_size"], threads=job["threads"])
+            return [tok.token_bytes(id) for id in range(3 + 256, tok.n_vocab)]
+        if job["family"] == "wordpiece":
+            tok = subword.train(
+                texts,
+                vocab_size=job["vocab_size"],
+                algorithm="wordpiece",
+                criterion="frequency",
+                pattern="bert-uncased",
+                threads=job["threads"],
+            )
+            return [tok.token_piece(id).encode() for id in range(1, tok.n_vocab)]
         tok = subword.train(
             texts,
             vocab_size=job["vocab_size"],
@@ -154,6 +170,8 @@ class Subword(Library):
 
 
 class Gigatoken(Library):
+    families = ("bpe", "scores")
+
     def imports(self) -> None:
         import gigatoken  # noqa: F401
         import numpy  # noqa: F401
@@ -166,6 +184,8 @@ class Gigatoken(Library):
 
         if vocabulary["original"] == "json":
             self.tok = gigatoken.Tokenizer(vocabulary["json"])
+        elif vocabulary["original"] == "model":
+            self.tok = gigatoken.Tokenizer.from_sentencepiece(vocabulary["model"])
         else:
             self.tok = gigatoken.Tokenizer.from_tiktoken(
                 vocabulary["ranks"], vocabulary["pattern"], vocabulary["special_tokens"]
@@ -304,6 +324,8 @@ class Splintr(Library):
 class Tokie(Library):
     """Its number of threads is an environment variable, too."""
 
+    families = ("bpe", "wordpiece")
+
     def imports(self) -> None:
         import numpy  # noqa: F401
         import tokie  # noqa: F401
@@ -406,6 +428,8 @@ class Tiktoken(Library):
 class Tokenizers(Library):
     """Hugging Face tokenizers. Its number of threads is an environment variable, too."""
 
+    families = ("bpe", "wordpiece")
+
     def imports(self) -> None:
         import tokenizers  # noqa: F401
 
@@ -413,6 +437,8 @@ class Tokenizers(Library):
         import tokenizers
 
         self.tok = tokenizers.Tokenizer.from_file(vocabulary["json"])
+        self.tok.no_truncation()  # as BERT's file asks for
+        self.tok.no_padding()
 
     def arrays(self, texts: Texts, threads: int) -> Any:
         return self.tok.encode_batch_fast(texts, add_special_tokens=False)
@@ -438,8 +464,18 @@ class Tokenizers(Library):
         return texts
 
     def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
-        from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+        from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+        if job["family"] == "wordpiece":
+            tok = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+            tok.normalizer = normalizers.BertNormalizer()
+            tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+            words = trainers.WordPieceTrainer(
+                vocab_size=job["vocab_size"], special_tokens=["[UNK]"], limit_alphabet=1 << 30, show_progress=False
+            )
+            tok.train_from_iterator(texts, words, length=len(texts))
+            by_id = sorted((id, token) for token, id in tok.get_vocab().items())
+            return [token.encode() for _, token in by_id[1:]]
         tok = Tokenizer(models.BPE())
         steps = [
             pre_tokenizers.Split(Regex(job["plain"]), "isolated"),
@@ -459,13 +495,17 @@ class Tokenizers(Library):
 
 
 class Kitoken(Library):
+    families = ("bpe", "unigram", "scores", "wordpiece")
+
     def imports(self) -> None:
         import kitoken  # noqa: F401
 
     def load(self, vocabulary: Vocabulary) -> None:
         from kitoken import Kitoken as Library
 
-        if vocabulary["original"] == "json" or vocabulary["name"] == "trained":  # it knows rank files by their length
+        if vocabulary["original"] == "model":
+            self.tok = Library.from_sentencepiece_file(vocabulary["model"])
+        elif vocabulary["original"] == "json" or vocabulary["name"] == "trained":  # it knows rank files by their length
             self.tok = Library.from_tokenizers_file(vocabulary["json"])
         else:
             self.tok = Library.from_tiktoken_file(vocabulary["ranks"])
@@ -491,8 +531,46 @@ class Kitoken(Library):
 
 
 class Sentencepiece(Library):
+    """It has no byte-level BPE with a split pattern."""
+
+    families = ("unigram", "scores")
+
+    def imports(self) -> None:
+        import sentencepiece  # noqa: F401
+
     def load(self, vocabulary: Vocabulary) -> None:
-        raise CannotError("has no byte-level BPE with a split pattern, so none of these vocabularies")
+        import sentencepiece
+
+        self.model = sentencepiece.SentencePieceProcessor(model_file=vocabulary["model"])
+        self.encode = self.encode_ordinary = self.model.encode_as_ids  # type: ignore[assignment,method-assign]
+
+    def arrays(self, texts: Texts, threads: int) -> Any:
+        return self.lists(texts, threads)  # its arrays are made from lists, and no faster
+
+    def lists(self, texts: Texts, threads: int) -> list[Ids]:
+        found: list[Ids] = self.model.encode(texts, num_threads=threads)
+        return found
+
+    def train(self, texts: Texts, job: dict[str, Any]) -> list[bytes]:
+        import io
+
+        import sentencepiece
+
+        written = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines_of(texts)),
+            model_writer=written,
+            vocab_size=job["vocab_size"],
+            num_threads=job["threads"],
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            max_sentence_length=1 << 30,
+            minloglevel=2,
+        )
+        model = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
+        pieces = (model.id_to_piece(id) for id in range(3 + 256, model.get_piece_size()))
+        return [piece.replace("\u2581", " ").encode() for piece in pieces]
 
 
 class Rustbpe(Library):
@@ -504,6 +582,11 @@ class Rustbpe(Library):
         tok = rustbpe.Tokenizer()
         tok.train_from_iterator(iter(texts), job["vocab_size"], pattern=job["regex"])
         return [bytes(token) for token, rank in sorted(tok.get_mergeable_ranks(), key=lambda row: row[1]) if rank > 255]
+
+
+def lines_of(texts: Texts) -> Texts:
+    """What SentencePiece learns from: a sentence a line."""
+    return [line for text in texts for line in text.split("\n") if line]
 
 
 def byte_alphabet() -> list[str]:
@@ -528,7 +611,7 @@ LIBRARIES: dict[str, type[Library]] = {
     "rustbpe": Rustbpe,
 }
 
-TRAINERS = ("subword", "gigatoken", "tokenizers", "rustbpe")
+TRAINERS = ("subword", "gigatoken", "tokenizers", "rustbpe", "sentencepiece")
 COUNTERS = ("subword",)
 ENCODERS = tuple(name for name in LIBRARIES if name != "rustbpe")
 

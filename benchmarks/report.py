@@ -55,6 +55,8 @@ TABLES = [
     Table("decode/", "warm", "Decoding: again and again"),
     Table("vocabulary/", "cold", "Other vocabularies, 20 MB, once"),
     Table("vocabulary/", "warm", "Other vocabularies, 20 MB, again and again"),
+    Table("family/", "cold", "Other families, 10 MB, once"),
+    Table("family/", "warm", "Other families, 10 MB, again and again"),
     Table("load", "load", "Loading a vocabulary"),
     Table("train/", "cold", "Training"),
     Table("count/", "cold", "Counting pieces, one thread"),
@@ -295,7 +297,9 @@ def likeness(cases: list[Case]) -> str:
             same = f"all {count:,} tokens are the same, in the same order"
             if start < count:
                 same = f"the first {start:,} of {count:,} tokens are the same, {any_order:,} in any order"
-            lines.append(f'* {case["name"]}, {name}, `byte_order="{row["byte_order"]}"`: {same}.')
+            is_bytes = case["vocabulary"] not in ("unigram", "wordpiece")
+            order = f', `byte_order="{row["byte_order"]}"`' if is_bytes else ""
+            lines.append(f"* {case['name']}, {name}{order}: {same}.")
     head = "What they learn, beside ours (`smallest-ids`, in the byte order that is more alike):\n\n"
     return head + "\n".join(lines) if lines else ""
 

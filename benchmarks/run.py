@@ -148,7 +148,7 @@ class Bench:
             names = [name for name in self.libraries if name in who]
             self.checked[key] = {name: {} if large else work(job | {"library": name, "passes": 0}) for name in names}
         rehearsed = self.checked[key]
-        authority = "tiktoken" if vocabulary["original"] == "ranks" else "tokenizers"
+        authority = {"ranks": "tiktoken", "json": "tokenizers", "model": "sentencepiece"}[vocabulary["original"]]
         outcome, agreed = agree(rehearsed, case.task, authority)
         jobs = {name: job | {"library": name} for name in outcome}
         if (beside := case.beside) and beside.split(",")[0] in outcome:
@@ -196,7 +196,7 @@ class Bench:
         if case.task in ("count", "large"):
             job |= {"pattern": vocabulary["pattern"], "vocab_size": vocabularies.TRAINED_SIZE}
         if case.task == "train":
-            fields = {field: vocabulary[field] for field in ("pattern", "regex", "plain")}
+            fields = {field: vocabulary[field] for field in ("family", "pattern", "regex", "plain")}
             job |= fields | {"threads": cores_available(), "vocab_size": vocabularies.TRAINED_SIZE}
         return job
 
@@ -208,8 +208,9 @@ class Bench:
         learned = {name: [run.pop("tokens") for run in done] for name, done in runs.items()}
         if not learned.get("subword"):
             return
-        other = work(job | {"library": "subword", "byte_order": "gpt2"}).get("tokens", [])
-        ours = {"value": learned["subword"][0], "gpt2": other}
+        ours = {"value": learned["subword"][0]}
+        if job["family"] == "bpe":
+            ours["gpt2"] = work(job | {"library": "subword", "byte_order": "gpt2"}).get("tokens", [])
         for name, row in outcome.items():
             if not learned.get(name):
                 continue

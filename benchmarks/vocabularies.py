@@ -2,7 +2,8 @@
 
 GPT-2's, cl100k and o200k come in packages of the `bench` group. Those of Llama 3 and Qwen 3 are taken from a folder of
 real vocabularies, `conformance/files` in the folder that SUBWORD_SHARED names or in `shared` beside the project; where
-there is none, their cases are left out. One is trained on the spot.
+there is none, their cases are left out. So are T5's, Llama 2's and BERT's, of other families. One of each family is
+trained on the spot.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ SHARED = Path(os.environ.get("SUBWORD_SHARED") or texts.ROOT.parent / "shared")
 KIT = SHARED / "conformance" / "files"
 FOLDER = texts.WORK / "vocabularies"
 TRAINED_SIZE = 32_000
+NOT_HERE = "its files are not here: SUBWORD_SHARED names the folder that has them"
 
 
 def prepare(name: str, data: Path | None) -> dict[str, Any] | str:
     """The files of a vocabulary and what they leave out, for `Library.load`; or why there is none.
 
-    `ranks` is a `.tiktoken` file and `json` a `tokenizer.json`. `original` says in which of the two it was published:
-    libraries that read both read that one.
+    `ranks` is a `.tiktoken` file, `json` a `tokenizer.json` and `model` a file of SentencePiece's. `original` says in
+    which of them it was published: libraries that read several read that one. `family` is a row of `worker.CANNOT`.
     """
     facts = FOLDER / f"{name}.facts"
     if not facts.exists():
@@ -56,7 +58,7 @@ def from_kit(name: str, data: Path | None) -> dict[str, Any] | str:
         "qwen3": ("qwen3.json", "more/qwen.tiktoken", "qwen2"),
     }[name]
     if not (KIT / file).exists():
-        return "its files are not here: SUBWORD_SHARED names the folder that has them"
+        return NOT_HERE
     shutil.copyfile(KIT / file, FOLDER / f"{name}.json")
     shutil.copyfile(KIT / ranks, FOLDER / f"{name}.tiktoken")
     tok = subword.load(FOLDER / f"{name}.json")
@@ -64,15 +66,74 @@ def from_kit(name: str, data: Path | None) -> dict[str, Any] | str:
 
 
 def trained(name: str, data: Path | None) -> dict[str, Any]:
-    """On prose, code and languages in equal parts. quicktok keeps its own form of it beside the files."""
-    kinds = ("english", "code", "german", "russian", "hindi", "chinese", "japanese")
-    files = [texts.prepare(kind, 1, data).path for kind in kinds]
-    documents = [document for file in files for document in json.loads(Path(file).read_text("utf-8"))]
-    tok = subword.train(documents, vocab_size=TRAINED_SIZE, pattern="o200k", byte_order="gpt2")
+    """quicktok keeps its own form of it beside the files."""
+    tok = subword.train(documents(data), vocab_size=TRAINED_SIZE, pattern="o200k", byte_order="gpt2")
     made = written(tok, name, "o200k")
     command = [sys.executable, "-m", "quicktok.importer", made["json"], name, "--data-dir", str(FOLDER)]
     subprocess.run(command, capture_output=True, timeout=300, check=False)  # where it fails, quicktok has no such name
     return made
+
+
+def sentencepiece_trained(name: str, data: Path | None) -> dict[str, Any]:
+    """By SentencePiece: a unigram model with its defaults, as T5 has them; or BPE as Llama 2 has it."""
+    import sentencepiece
+
+    as_llama2: dict[str, Any] = {
+        "model_type": "bpe",
+        "byte_fallback": True,
+        "normalization_rule_name": "identity",
+        "remove_extra_whitespaces": False,
+    }
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(line for document in documents(data) for line in document.split("\n") if line),
+        model_prefix=str(FOLDER / name),
+        vocab_size=TRAINED_SIZE,
+        minloglevel=2,
+        **({} if name == "unigram" else as_llama2),
+    )
+    return model_facts(name)
+
+
+def sentencepiece_from_kit(name: str, data: Path | None) -> dict[str, Any] | str:
+    file = {"t5": "t5.model", "llama2": "llama2_spm.model"}[name]
+    if not (KIT / file).exists():
+        return NOT_HERE
+    shutil.copyfile(KIT / file, FOLDER / f"{name}.model")
+    return model_facts(name)
+
+
+def model_facts(name: str) -> dict[str, Any]:
+    family = "unigram" if name in ("unigram", "t5") else "scores"
+    facts = {"name": name, "family": family, "original": "model", "model": str(FOLDER / f"{name}.model")}
+    return facts | {"pattern": "", "regex": "", "plain": ""}
+
+
+def wordpiece(name: str, data: Path | None) -> dict[str, Any] | str:
+    """BERT's, or one trained in its manner."""
+    file = FOLDER / f"{name}.json"
+    if name == "bert":
+        if not (KIT / "bert_base_uncased.json").exists():
+            return NOT_HERE
+        shutil.copyfile(KIT / "bert_base_uncased.json", file)
+    else:
+        tok = subword.train(
+            documents(data),
+            vocab_size=TRAINED_SIZE,
+            algorithm="wordpiece",
+            criterion="frequency",
+            pattern="bert-uncased",
+            special_tokens=["[PAD]", "[CLS]", "[SEP]", "[MASK]"],
+        )
+        tok.save(file, "tokenizer.json")
+    facts = {"name": name, "family": "wordpiece", "original": "json", "json": str(file)}
+    return facts | {"pattern": "", "regex": "", "plain": ""}
+
+
+def documents(data: Path | None) -> list[str]:
+    """What is trained on: prose, code and languages in equal parts."""
+    kinds = ("english", "code", "german", "russian", "hindi", "chinese", "japanese")
+    files = [texts.prepare(kind, 1, data).path for kind in kinds]
+    return [document for file in files for document in json.loads(Path(file).read_text("utf-8"))]
 
 
 def written(tok: subword.Tokenizer, name: str, pattern: str) -> dict[str, Any]:
@@ -85,6 +146,7 @@ def facts_of(tok: subword.Tokenizer, name: str, pattern: str, original: str) -> 
     row = PATTERNS[pattern]
     return {
         "name": name,
+        "family": "bpe",
         "ranks": str(FOLDER / f"{name}.tiktoken"),
         "json": str(FOLDER / f"{name}.json"),
         "original": original,
@@ -102,4 +164,10 @@ ROWS: dict[str, Callable[[str, Path | None], dict[str, Any] | str]] = {
     "llama3": from_kit,
     "qwen3": from_kit,
     "trained": trained,
+    "unigram": sentencepiece_trained,
+    "t5": sentencepiece_from_kit,
+    "spm-bpe": sentencepiece_trained,
+    "llama2": sentencepiece_from_kit,
+    "wordpiece": wordpiece,
+    "bert": wordpiece,
 }

@@ -21,12 +21,23 @@ from libraries import LIBRARIES, CannotError, Library
 PATIENCE = 3.0  # seconds of warm passes after which no further one is begun
 BATCH = 20_000_000  # characters encoded at once: a larger text is read in several goes, as a program would
 
+CANNOT = {
+    "bpe": "has no byte-level BPE with a split pattern",
+    "unigram": "has no unigram models",
+    "scores": "has no BPE by scores",
+    "wordpiece": "has no WordPiece",
+}
+"""Why a library cannot do a case: whose vocabulary is of a family that it does not have."""
+
 Job = dict[str, Any]
 Hash = Callable[[Any], None]
 
 
 def main(job: Job) -> dict[str, Any]:
     library = LIBRARIES[job["library"]]()
+    family = job["vocabulary"]["family"]
+    if family not in library.families:
+        return {"cannot": CANNOT[family]}
     path = Path(job["text"])
     texts: list[str] = (
         sorted(map(str, path.iterdir())) if path.is_dir() else json.loads(path.read_text("utf-8", "surrogatepass"))

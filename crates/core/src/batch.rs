@@ -270,7 +270,7 @@ impl Engine {
     fn cut_from(&self, text: &[u8], at: usize, policy: &Policy) -> Option<usize> {
         const FAR: usize = 1024;
         let places = at.max(1)..text.len().min(at.saturating_add(FAR));
-        places.into_iter().find(|&at| is_start(text, at) && self.pipeline.is_cut(text, at, policy))
+        places.into_iter().find(|&at| is_start(text, at) && self.is_cut(text, at, policy))
     }
 
     /// Runs `work`, which appends ids and says how many they are, on every text or on its parts; an error names the text.

@@ -1,7 +1,7 @@
 //! Cutting a text into the fewest parts that take at most so many tokens each.
 //!
 //! A shortest path: from the start of the text, which places can one chunk end at, which can two, and so on, until the
-//! end of the text is one of them. What keeps these layers small is that counts add up across cuts (`Pipeline::is_cut`).
+//! end of the text is one of them. What keeps these layers small is that counts add up across cuts (`Engine::is_cut`).
 //! If `total` is the running count at cuts, and a chunk from `p` takes `total(e) - base` tokens up to a later cut `e`,
 //! then it takes `total(q) - base` up to any place `q` beyond, whatever `p` is. So of all places of a layer the one with
 //! the largest base reaches the farthest; and no base is larger than the total there, which a cut itself has. So the

@@ -11,9 +11,11 @@ use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
 use crate::model::Model;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
-use crate::scored::Scored;
+use crate::scored::{Room, Scored};
+use crate::sentencepiece::cuts::Cuts;
 use crate::split::neighbours::Neighbours;
 use crate::unicode::{char_len, class_before};
+use crate::units::{Units, Walk, LEVELS};
 use crate::vocab::{show, Token};
 
 /// Bytes of caches that are kept between calls at most.
@@ -31,6 +33,9 @@ pub struct Engine {
     caches: Mutex<Vec<Cache>>,
     /// The same of words as they stand in the text.
     word_caches: Mutex<Vec<Cache>>,
+    /// Where a text can be cut before SentencePiece's normalizer has seen it, and the same of what is between cuts.
+    cuts: Option<Cuts>,
+    unit_caches: [Mutex<Vec<Cache>>; LEVELS],
 }
 
 /// Ids of a text, with the span of each in bytes and in characters of the original.
@@ -73,7 +78,13 @@ impl Engine {
         if let Model::LongestMatch(longest) = &*model {
             pipeline.cut_between(Neighbours::new(&longest.vocab));
         }
+        let cuts = match (pipeline.normalizer(), &*model) {
+            (Some(normalizer), Model::Scored(scored)) if scored.has_units() => Cuts::new(normalizer, scored),
+            _ => None,
+        };
         let engine = Self {
+            cuts,
+            unit_caches: Default::default(),
             plain_ids: (0..vocab.len() as Token).all(|token| vocab.id(token) == token),
             pipeline,
             decoder: Decoder::new(extra_of_id, decoding, model.end_of_word()),
@@ -100,6 +111,10 @@ impl Engine {
             let why =
                 "no stage looks across white space or punctuation; not where tokens are taken from normalized text";
             rows.push(("word met before".into(), "looked up as it stands in the text".into(), why.into()));
+        }
+        if self.cuts.is_some() {
+            let why = "neither rules nor entries reach from one into the next";
+            rows.push(("unit met before".into(), "looked up as it stands in the text".into(), why.into()));
         }
         rows.extend(self.model.plan());
         rows
@@ -169,6 +184,9 @@ impl Engine {
         if self.pipeline.takes_words_alone(policy) {
             return self.encode_words(text, policy, stop, out);
         }
+        if let Some(units) = self.units(policy) {
+            return self.encode_units(units, text, policy, continues, stop, out);
+        }
         let mut cache = self.cache(&self.caches);
         let mut ids = Vec::new();
         self.pipeline.run(text, policy, continues, stop, |unit| {
@@ -220,6 +238,54 @@ impl Engine {
         })?;
         self.keep(&self.word_caches, cache);
         Ok(())
+    }
+
+    /// How a text is encoded unit by unit, if it can be.
+    fn units(&self, policy: &Policy) -> Option<Units<'_>> {
+        let (cuts, normalizer) = (self.cuts.as_ref()?, self.pipeline.normalizer()?);
+        match &*self.model {
+            Model::Scored(model) if !policy.takes_normalized() => Some(Units { normalizer, cuts, model }),
+            _ => None,
+        }
+    }
+
+    fn encode_units(
+        &self,
+        units: Units<'_>,
+        text: &[u8],
+        policy: &Policy,
+        continues: bool,
+        stop: Stop<'_>,
+        out: &mut impl Output,
+    ) -> Result<()> {
+        let mut walk = Walk::new(units, |level| self.cache(&self.unit_caches[level]));
+        self.pipeline.run_raw(text, policy, stop, |unit| {
+            match unit {
+                Unit::Pieces { segment, bounds } => {
+                    for &(start, end) in bounds {
+                        let begins = segment.span(0, 0).0 > 0 || !continues;
+                        walk.encode(&segment.bytes[start..end], begins, stop, out)?;
+                    }
+                }
+                Unit::Extra { index, .. } => out.add(|out| out.push(self.pipeline.extras.tokens[index].id)),
+            }
+            Ok(())
+        })?;
+        for (cache, caches) in walk.caches.into_iter().zip(&self.unit_caches) {
+            if let Some(cache) = cache {
+                self.keep(caches, cache);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the counts of what is on both sides of `at`, a place inside the text where a character starts, add up.
+    pub fn is_cut(&self, text: &[u8], at: usize, policy: &Policy) -> bool {
+        let is_between_units = |units: Units<'_>| {
+            let is_free = !policy.takes_any() || (!self.pipeline.extras.swallow && !policy.covers(text, at, false));
+            is_free && !units.model.is_summed() && units.cuts.is_cut(text, at, units.model)
+        };
+        self.pipeline.is_cut(text, at, policy) || self.units(policy).is_some_and(is_between_units)
     }
 
     /// A model whose pieces are encoded part by part.
@@ -367,7 +433,7 @@ impl Encoder for Engine {
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {
         if let Some(scored) = self.parted() {
-            return scored.encode_part(piece, out);
+            return scored.encode_part(piece, scored.bound(), &mut Room::default(), out);
         }
         let from = out.len();
         self.model.encode(piece, out);
@@ -376,9 +442,10 @@ impl Encoder for Engine {
 
     fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {
         if let Some(scored) = self.parted() {
+            let mut room = Room::default();
             for (piece, place) in pieces.iter().zip(places) {
                 let from = out.len();
-                scored.encode_part(piece, out);
+                scored.encode_part(piece, scored.bound(), &mut room, out);
                 *place = (from, out.len());
             }
             return;

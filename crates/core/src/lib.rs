@@ -36,6 +36,7 @@ pub mod sentencepiece;
 pub mod split;
 pub mod unicode;
 pub mod unigram;
+pub mod units;
 pub mod vocab;
 pub mod wordlevel;
 pub mod wordpiece;

@@ -1,7 +1,7 @@
 //! Token limits: the longest part of a text that fits, exactly.
 //!
 //! More text can take fewer tokens, so a limit cannot be found by bisection. But counts add up across *cuts*
-//! (`Pipeline::is_cut`): the count of a text is the sum over the stretches between cuts. So the stages run over a
+//! (`Engine::is_cut`): the count of a text is the sum over the stretches between cuts. So the stages run over a
 //! window of the text, which grows with the room that is left; whole stretches are taken as long as they fit, and
 //! only in the first that does not is every place tried, the farthest first. Where there is no cut for long, it is
 //! asked how far the limit can reach at most.
@@ -137,7 +137,7 @@ impl<'a> Limit<'a> {
     pub fn pattern_cut(&self, found: &[Found], i: usize) -> Option<Cut> {
         let &Found { start: at, before, extra, .. } = &found[i];
         let is_first = i == 0 || found[i - 1].end <= at;
-        let is_cut = is_first && extra.is_none() && at > 0 && self.engine.pipeline.is_cut(self.text, at, self.policy);
+        let is_cut = is_first && extra.is_none() && at > 0 && self.engine.is_cut(self.text, at, self.policy);
         is_cut.then_some(Cut { at, before, continues: true })
     }
 
@@ -338,7 +338,7 @@ impl<'a> Limit<'a> {
             }
             from = end;
             end += char_len(self.text, end);
-            while end < len && !(is_start(self.text, end) && self.engine.pipeline.is_cut(self.text, end, self.policy)) {
+            while end < len && !(is_start(self.text, end) && self.engine.is_cut(self.text, end, self.policy)) {
                 end += 1;
             }
             taken = self.count(end, len, true)?;

@@ -365,6 +365,46 @@ impl Pipeline {
         self.words_alone.is_some()
     }
 
+    /// SentencePiece's normalizer, if that is all that happens to a text but for the matching of tokens.
+    pub fn normalizer(&self) -> Option<&Normalizer> {
+        let mut others = self.stages.iter().filter(|stage| !matches!(stage, Stage::Match { .. }));
+        let is_cut = match &self.splits[..] {
+            [Splitter::Pattern(pattern)] => pattern.splits() || pattern.drops(),
+            _ => true,
+        };
+        let is_first = |stage: &Stage| matches!(stage, Stage::SentencePiece(_) | Stage::Match { normalized: false });
+        let mut after = self.stages.iter().skip_while(|stage| is_first(stage));
+        match (others.next(), others.next()) {
+            (Some(Stage::SentencePiece(normalizer)), None)
+                if !is_cut && after.all(|stage| matches!(stage, Stage::Match { normalized: true })) =>
+            {
+                Some(normalizer)
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives `visit` a text as it stands, as one piece between the extra tokens, which are taken from it as it stands.
+    pub fn run_raw(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        stop: Stop<'_>,
+        visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        self.hand_on(self.raw_items(text, policy), None, stop, visit)
+    }
+
+    /// A text as it stands, cut at the extra tokens that are taken from it so.
+    fn raw_items<'t>(&self, text: &'t [u8], policy: &Policy) -> Vec<Item<'t>> {
+        let (segment, mut items) = (Segment::plain(text, 0), Vec::new());
+        match self.stages.iter().any(|stage| matches!(stage, Stage::Match { normalized: false })) {
+            true => self.cut_extras(segment, policy, false, &mut items),
+            false => items.push(Item::Text(segment)),
+        }
+        items
+    }
+
     /// Whether `run_words` does for this policy.
     pub fn takes_words_alone(&self, policy: &Policy) -> bool {
         self.words_alone.is_some() && !policy.takes_normalized()
@@ -379,12 +419,7 @@ impl Pipeline {
         stop: Stop<'_>,
         visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        let (segment, mut items) = (Segment::plain(text, 0), Vec::new());
-        match self.stages.iter().any(|stage| matches!(stage, Stage::Match { normalized: false })) {
-            true => self.cut_extras(segment, policy, false, &mut items),
-            false => items.push(Item::Text(segment)),
-        }
-        self.hand_on(items, self.words_alone, stop, visit)
+        self.hand_on(self.raw_items(text, policy), self.words_alone, stop, visit)
     }
 
     /// Gives `visit` the pieces that a word of `run_words` becomes.
@@ -453,7 +488,10 @@ impl Pipeline {
                 }
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
                 Stage::SentencePiece(normalizer) => {
-                    items = map_texts(items, |segment| normalizer.apply_segment(segment))
+                    items = map_texts(items, |segment| {
+                        let begins = segment.span(0, 0).0 > 0 || !continues;
+                        normalizer.apply_segment(segment, begins)
+                    });
                 }
                 Stage::Hf(rule) => {
                     items = map_texts(items, |segment| {

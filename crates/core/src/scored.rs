@@ -3,7 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::sentencepiece::bpe::ScoreBpe;
-use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
+use crate::unicode::char_count;
+use crate::unigram::{Kind, Precision, Two, Unigram, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
 #[allow(clippy::large_enum_variant)] // there is one a tokenizer
@@ -17,12 +18,19 @@ pub struct Scored {
     unk: Token,
     /// The entries `<0x00>` … `<0xFF>`, where unknown characters become bytes.
     bytes: Option<Box<[Token; 256]>>,
-    /// Scores by id, of a unigram model whose ids have no large holes.
+    /// What an id adds to the sum of a text, of a unigram model whose sums rise slowly and whose ids have no large holes.
     score_of_id: Vec<f32>,
 }
 
-/// Stands for a part that cannot be taken from a cache, which keeps ids of 30 bits. Larger than any id of a model with parts.
-pub const UNSURE: u32 = (1 << 30) - 1;
+/// Room that parts share, one after the other.
+#[derive(Default)]
+pub struct Room {
+    pub found: Vec<(Token, usize)>,
+    ways: Vec<Two>,
+}
+
+/// Stands for a part that cannot be taken from a cache, which keeps ids of 29 bits. Larger than any id of a model with parts.
+pub const UNSURE: u32 = (1 << 29) - 1;
 
 /// The byte that an entry such as `<0x0A>` stands for.
 pub fn byte_of(entry: &[u8]) -> Option<u8> {
@@ -86,13 +94,16 @@ impl Scored {
         if let Algorithm::Unigram(model) = &made.algorithm {
             let most =
                 (0..model.vocab.len() as Token).next_back().map_or(0, |token| model.vocab.id(token) as usize + 1);
-            if most <= 2 * model.vocab.len() + 1024 {
-                let is_byte = |token| made.bytes.as_ref().is_some_and(|bytes| bytes.contains(&token));
+            if most <= 2 * model.vocab.len() + 1024 && model.rises_slowly() {
                 let mut scores = vec![0.0; most];
                 for token in 0..model.vocab.len() as Token {
-                    let is_unknown = token == unk || is_byte(token);
-                    scores[model.vocab.id(token) as usize] =
-                        model.score(if is_unknown { UNKNOWN } else { token }) as f32;
+                    scores[model.vocab.id(token) as usize] = model.score(token) as f32;
+                }
+                scores[model.vocab.id(unk) as usize] = model.score(UNKNOWN) as f32;
+                // An unknown character counts once, with its first byte.
+                for (byte, &token) in made.bytes.iter().flat_map(|bytes| bytes.iter().enumerate()) {
+                    let is_first = byte & 0xC0 != 0x80;
+                    scores[model.vocab.id(token) as usize] = if is_first { model.score(UNKNOWN) as f32 } else { 0.0 };
                 }
                 made.score_of_id = scores;
             }
@@ -102,9 +113,60 @@ impl Scored {
 
     /// Whether `part_end` and `encode_part` can be used.
     pub fn has_parts(&self) -> bool {
-        match self.algorithm {
-            Algorithm::Unigram(_) => !self.score_of_id.is_empty(),
+        match &self.algorithm {
+            Algorithm::Unigram(model) => !self.score_of_id.is_empty() && model.only_falls(),
             Algorithm::Merges(_) => self.bytes.is_some(),
+        }
+    }
+
+    /// Whether texts can be encoded unit by unit.
+    pub fn has_units(&self) -> bool {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => !self.score_of_id.is_empty() && model.precision() == Precision::Float32,
+            Algorithm::Merges(_) => true,
+        }
+    }
+
+    /// Whether units are the same wherever they stand; else they may depend on the sum before them.
+    pub fn is_summed(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Unigram(_))
+    }
+
+    /// How far a unit, normalized, may at most fall below what stands in front of it, at any place.
+    pub fn deepest(&self, unit: &[u8]) -> f64 {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => char_count(unit) as f64 * model.unk_score(),
+            Algorithm::Merges(_) => 0.0,
+        }
+    }
+
+    /// What each id adds to the sum of a text, if there is one.
+    pub fn scores(&self) -> Option<&[f32]> {
+        self.is_summed().then_some(&self.score_of_id)
+    }
+
+    /// Whether some entry may have two characters, by their bytes as a number, side by side.
+    #[inline]
+    pub fn may_have(&self, left: u32, right: u32) -> bool {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.may_have(left, right),
+            Algorithm::Merges(model) => model.may_have(left, right),
+        }
+    }
+
+    /// The id that stands for a run of unknown characters, if they have no bytes.
+    pub fn run_of_unknown(&self) -> Option<u32> {
+        self.bytes.is_none().then(|| self.vocab().id(self.unk))
+    }
+
+    /// Finds the tokens of a unit that stands behind a sum; what the sum is then.
+    pub fn find_from(&self, unit: &[u8], sum: f32, found: &mut Vec<(Token, usize)>) -> f32 {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.encode_from(unit, sum, found),
+            Algorithm::Merges(model) => {
+                model.encode(unit, found);
+                sum
+            }
         }
     }
 
@@ -116,18 +178,28 @@ impl Scored {
         }
     }
 
-    /// Appends the ids of a part: a token for each unknown character, or UNSURE if it depends on what is around.
-    pub fn encode_part(&self, part: &[u8], out: &mut Vec<u32>) {
-        let mut found = Vec::new();
+    /// Up to which sums the parts of a piece are looked up.
+    pub fn bound(&self) -> f64 {
+        match &self.algorithm {
+            Algorithm::Unigram(model) => model.bound(),
+            Algorithm::Merges(_) => 0.0,
+        }
+    }
+
+    /// Appends the ids of a part: a token for each unknown character, or UNSURE if it depends on what is around, as far as
+    /// sums are at most `bound`.
+    pub fn encode_part(&self, part: &[u8], bound: f64, room: &mut Room, out: &mut Vec<u32>) {
+        let Room { found, ways } = room;
+        found.clear();
         let is_sure = match &self.algorithm {
-            Algorithm::Unigram(model) => model.encode_part(part, &mut found),
+            Algorithm::Unigram(model) => model.encode_part(part, bound, ways, found),
             Algorithm::Merges(model) => {
-                model.encode(part, &mut found);
+                model.encode(part, found);
                 true
             }
         };
         let mut start = 0;
-        for (token, end) in found {
+        for &(token, end) in &*found {
             match &self.bytes {
                 _ if !is_sure => {}
                 _ if token != UNKNOWN => out.push(self.vocab().id(token)),
@@ -145,15 +217,13 @@ impl Scored {
 
     /// Makes the ids of all parts of a piece those of the piece.
     pub fn settle(&self, piece: &[u8], ids: &mut Vec<u32>) {
-        if let Algorithm::Merges(_) = self.algorithm {
-            return;
-        }
+        let Algorithm::Unigram(model) = &self.algorithm else { return };
         let mut sum = 0.0;
         let is_sure = ids.iter().all(|&id| {
             sum += f64::from(self.score_of_id.get(id as usize).copied().unwrap_or_default());
             id != UNSURE
         });
-        if !is_sure || sum.abs() >= MOST_SUM {
+        if !is_sure || sum.abs() >= model.bound() {
             ids.clear();
             self.encode(piece, |token, _| ids.push(self.vocab().id(token)));
         } else if self.bytes.is_none() {

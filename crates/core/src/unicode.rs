@@ -230,7 +230,7 @@ pub fn char_count(text: &[u8]) -> usize {
 
 /// The first code point of `bytes` and its length, or None where UTF-8 is ill-formed (Unicode 16, table 3-7).
 #[inline]
-fn decode(bytes: &[u8]) -> Option<(u32, usize)> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<(u32, usize)> {
     let cont = |i: usize, low: u8, high: u8| bytes.get(i).copied().filter(|b| (low..=high).contains(b)).map(u32::from);
     let first = *bytes.first()?;
     let lead = u32::from(first);

@@ -64,6 +64,9 @@ def lattice(text: str, scores: Mapping[str, float], unk_score: float | None = No
 # ======================== the best segmentations ========================
 
 
+LOWEST = -100_000.0
+
+
 def float32(value: float) -> float:
     """The nearest number that 32 bits can hold."""
     rounded: float = struct.unpack("f", struct.pack("f", value))[0]
@@ -76,28 +79,35 @@ def viterbi(
     """The best segmentation and its score. Of equals, the one whose last entry is longest, then the one before it …
 
     `precision` is what scores are added up in, over the whole text: "float64", as HF tokenizers has it, or "float32",
-    as SentencePiece has it.
+    as SentencePiece 0.2.3 has it, which takes a sum off all sums once it is below `LOWEST`.
 
     Unknown characters stand in the segmentation as they are, each by itself.
     """
-    best: list[float] = [0.0]
-    from_node: list[Node | None] = [None]
-    for nodes in lattice(text, scores, unk_score)[1:]:
-        score, chosen = 0.0, None
+    starting: list[list[Node]] = [[] for _ in range(len(text) + 1)]
+    for nodes in lattice(text, scores, unk_score):
         for node in nodes:
-            candidate = best[node.start] + node.score
+            starting[node.start].append(node)
+    best: list[float | None] = [0.0, *(None for _ in text)]
+    from_node: list[Node | None] = [None for _ in best]
+    taken_off = 0.0
+    for start in range(len(text)):
+        sum_here = best[start] or 0.0
+        if precision == "float32" and sum_here < LOWEST:
+            best[start:] = [None if sum_ is None else float32(sum_ - sum_here) for sum_ in best[start:]]
+            taken_off, sum_here = taken_off + sum_here, 0.0
+        for node in starting[start]:
+            candidate = sum_here + node.score
             if precision == "float32":
                 candidate = float32(candidate)
-            if chosen is None or candidate > score:
-                score, chosen = candidate, node
-        best.append(score)
-        from_node.append(chosen)
+            known = best[node.end]
+            if known is None or candidate > known:
+                best[node.end], from_node[node.end] = candidate, node
     pieces = []
     last = from_node[-1]
     while last is not None:
         pieces.append(text[last.start : last.end])
         last = from_node[last.start]
-    return pieces[::-1], best[-1]
+    return pieces[::-1], taken_off + (best[-1] or 0.0)
 
 
 def paths(text: str, scores: Mapping[str, float]) -> Iterable[tuple[list[str], float]]:

@@ -3,6 +3,8 @@
 //!
 //! A text is cut first, where no merge can reach across: between two characters that no entry has side by side.
 
+use std::cell::Cell;
+
 use super::neighbours::{characters, code, Neighbours};
 use crate::bpe::merge::{short, Queue};
 use crate::bpe::rules::{merges, Rule, Rules};
@@ -12,6 +14,9 @@ use crate::hash::IntMap;
 use crate::unigram::trie::{Trie, NONE};
 use crate::unigram::{char_len, Kind};
 use crate::vocab::{show, Token, Vocab};
+
+/// What a text of more bytes took is given back.
+const MOST_KEPT: usize = 1 << 16;
 
 /// A character that no entry has.
 pub const UNKNOWN: Token = NONE;
@@ -122,7 +127,9 @@ impl ScoreBpe {
     /// Appends the tokens of `text`, each with the byte at which it ends. UNKNOWN stands for one character that is no
     /// entry.
     pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
-        let scratch = &mut Scratch::default();
+        thread_local!(static KEPT: Cell<Option<Box<Scratch>>> = const { Cell::new(None) });
+        let mut kept = KEPT.take().unwrap_or_default();
+        let scratch = &mut *kept;
         let mut start = 0;
         while start < text.len() {
             let end = match self.frozen_at(text, start) {
@@ -138,6 +145,7 @@ impl ScoreBpe {
             };
             start = end;
         }
+        KEPT.set(Some(kept).filter(|_| text.len() <= MOST_KEPT));
     }
 
     /// Where the part that starts at a place ends, which is encoded by itself.
@@ -146,6 +154,12 @@ impl ScoreBpe {
             Some((end, _)) => end,
             None => self.next_cut(text, start),
         }
+    }
+
+    /// Whether some entry may have two characters side by side.
+    #[inline]
+    pub fn may_have(&self, left: u32, right: u32) -> bool {
+        self.neighbours.may_have(left, right)
     }
 
     /// The longest user-defined entry that starts at a place: where it ends, and its token.

@@ -13,6 +13,46 @@ pub struct Charsmap {
 /// What a byte that is in no well-formed character becomes.
 const REPLACEMENT: &str = "\u{FFFD}";
 
+/// The characters of rules.
+#[derive(Debug, Default)]
+pub struct Characters {
+    /// Those that are replaced by themselves, and whether by a space.
+    pub alone: Vec<(char, bool)>,
+    /// The first of rules of several.
+    pub first: Vec<char>,
+    /// All others of these.
+    pub later: Vec<char>,
+}
+
+/// The bytes that follow a node, by its base.
+struct Children {
+    starts: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Children {
+    fn new(units: &[u32]) -> Self {
+        let child =
+            |(at, &unit): (u32, &u32)| (label(unit) < 256).then(|| ((at ^ label(unit)) as usize, label(unit) as u8));
+        let mut starts = vec![0; units.len().next_multiple_of(256) + 1];
+        (0..).zip(units).filter_map(child).for_each(|(base, _)| starts[base + 1] += 1);
+        (1..starts.len()).for_each(|base| starts[base] += starts[base - 1]);
+        let (mut next, mut bytes) = (starts.clone(), vec![0; units.len()]);
+        for (base, byte) in (0..).zip(units).filter_map(child) {
+            bytes[next[base] as usize] = byte;
+            next[base] += 1;
+        }
+        Self { starts, bytes }
+    }
+
+    fn of(&self, base: usize) -> &[u8] {
+        match self.starts.get(base..base.saturating_add(2)) {
+            Some(&[from, to]) => &self.bytes[from as usize..to as usize],
+            _ => &[],
+        }
+    }
+}
+
 fn label(unit: u32) -> u32 {
     unit & (1 << 31 | 0xFF)
 }
@@ -49,6 +89,64 @@ impl Charsmap {
         let mut found = None;
         self.prefixes(text, |len, value| found = Some((len, value)));
         found.map(|(len, value)| (len, self.replacement(value)))
+    }
+
+    /// Which characters rules are about; None if some rule is no well-formed text.
+    pub fn characters(&self) -> Option<Characters> {
+        let mut found = Characters::default();
+        let Some(&root) = self.units.first() else { return Some(found) };
+        let children = Children::new(&self.units);
+        // Rules that end alike share nodes: each is gone through once.
+        let mut is_seen = vec![false; self.units.len().next_multiple_of(256)];
+        let mut behind = Vec::new();
+        self.each_character(&children, offset(root), |c, at| {
+            let base = at ^ offset(self.units[at]);
+            if let Some(replacement) = self.replacement_at(at) {
+                found.alone.push((c, replacement == b" "));
+            }
+            if !children.of(base).is_empty() {
+                found.first.push(c);
+                behind.push(base);
+            }
+        })?;
+        while let Some(base) = behind.pop() {
+            if !std::mem::replace(is_seen.get_mut(base)?, true) {
+                self.each_character(&children, base, |c, at| {
+                    found.later.push(c);
+                    behind.push(at ^ offset(self.units[at]));
+                })?;
+            }
+        }
+        Some(found)
+    }
+
+    /// Gives `visit` the characters that come next in rules, and the unit of each.
+    fn each_character(&self, children: &Children, base: usize, mut visit: impl FnMut(char, usize)) -> Option<()> {
+        let mut open = vec![([0u8; 4], 0, base)];
+        while let Some((mut bytes, len, base)) = open.pop() {
+            for &byte in children.of(base) {
+                let at = base ^ usize::from(byte);
+                bytes[len] = byte;
+                let is_whole = std::str::from_utf8(&bytes[..=len]).ok().and_then(|text| text.chars().next());
+                if let Some(replacement) = self.replacement_at(at) {
+                    // The text ends a byte 0, so that no rule may go on behind one.
+                    std::str::from_utf8(replacement).ok().filter(|_| is_whole.is_some() && byte > 0)?;
+                }
+                match is_whole {
+                    Some(c) => visit(c, at),
+                    None if len < 3 => open.push((bytes, len + 1, at ^ offset(self.units[at]))),
+                    None => return None,
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// What a rule that ends at a unit gives, if one does.
+    fn replacement_at(&self, at: usize) -> Option<&[u8]> {
+        let unit = self.units[at];
+        let value = self.units.get(at ^ offset(unit)).filter(|_| unit >> 8 & 1 == 1)?;
+        Some(self.replacement((value & !(1 << 31)) as usize))
     }
 
     /// Whether some rule of three bytes and more may start with `byte` and another of ASCII.

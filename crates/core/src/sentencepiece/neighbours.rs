@@ -61,8 +61,14 @@ impl Neighbours {
 
 /// The bytes of a character as a number.
 #[inline]
-pub fn code(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |code, &byte| code << 8 | u32::from(byte))
+pub const fn code(bytes: &[u8]) -> u32 {
+    match *bytes {
+        [a] => a as u32,
+        [a, b] => (a as u32) << 8 | b as u32,
+        [a, b, c] => (a as u32) << 16 | (b as u32) << 8 | c as u32,
+        [a, b, c, d, ..] => u32::from_be_bytes([a, b, c, d]),
+        [] => 0,
+    }
 }
 
 pub fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -18,6 +18,7 @@ pub struct Normalizer {
     pub treat_whitespace_as_suffix: bool,
     /// What no rule changes: the user-defined symbols of the model.
     pub protected: Option<Trie>,
+    pub protected_keys: Vec<Vec<u8>>,
     /// ASCII characters but the space that stay as they are when another one of ASCII stands behind.
     pub stays: Vec<bool>,
 }
@@ -55,13 +56,15 @@ impl Normalizer {
             remove_extra_whitespaces,
             escape_whitespaces,
             treat_whitespace_as_suffix,
+            protected_keys: keys.iter().map(|(key, _)| key.to_vec()).collect(),
             protected: if keys.is_empty() { None } else { Some(Trie::new(&keys)?) },
         })
     }
 
-    pub fn apply_segment<'t>(&self, segment: Segment<'t>) -> Segment<'t> {
+    /// `begins`: the segment is the start of a text.
+    pub fn apply_segment<'t>(&self, segment: Segment<'t>, begins: bool) -> Segment<'t> {
         let mut out = Normalized::default();
-        self.apply(&segment.bytes, &mut out);
+        self.apply_part(&segment.bytes, begins, true, &mut out);
         out.starts.iter_mut().for_each(|start| *start = segment.span(*start, *start).0);
         Segment::with_starts(out.bytes, out.starts)
     }
@@ -79,11 +82,16 @@ impl Normalizer {
     }
 
     pub fn apply(&self, text: &[u8], out: &mut Normalized) {
+        self.apply_part(text, true, true, out);
+    }
+
+    /// The same of a part of a text, which may begin and end it; no space stands in front of one that does not begin it.
+    pub fn apply_part(&self, text: &[u8], begins: bool, ends: bool, out: &mut Normalized) {
         let Normalized { bytes, starts } = out;
         bytes.clear();
         starts.clear();
         let mut at = 0;
-        while self.remove_extra_whitespaces && at < text.len() {
+        while begins && self.remove_extra_whitespaces && at < text.len() {
             let (len, replacement) = self.first(&text[at..]);
             if replacement != b" " {
                 break;
@@ -99,10 +107,10 @@ impl Normalizer {
             bytes.extend_from_slice(what);
             starts.resize(bytes.len(), at);
         };
-        if self.add_dummy_prefix && !self.treat_whitespace_as_suffix {
+        if begins && self.add_dummy_prefix && !self.treat_whitespace_as_suffix {
             add(bytes, starts, space, at);
         }
-        let mut is_after_space = self.remove_extra_whitespaces;
+        let mut is_after_space = begins && self.remove_extra_whitespaces;
         while at < text.len() {
             let byte = text[at];
             if byte.is_ascii() && self.stays[usize::from(byte)] && text.get(at + 1).is_none_or(u8::is_ascii) {
@@ -132,7 +140,7 @@ impl Normalizer {
             }
             at += len;
         }
-        if self.remove_extra_whitespaces {
+        if ends && self.remove_extra_whitespaces {
             while let Some(rest) = bytes.strip_suffix(space) {
                 let len = rest.len();
                 at = starts[len];
@@ -140,7 +148,7 @@ impl Normalizer {
                 starts.truncate(len);
             }
         }
-        if self.add_dummy_prefix && self.treat_whitespace_as_suffix {
+        if ends && self.add_dummy_prefix && self.treat_whitespace_as_suffix {
             bytes.extend_from_slice(space);
             starts.resize(bytes.len(), at);
         }

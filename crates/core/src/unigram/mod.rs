@@ -29,7 +29,7 @@ pub enum Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Normal,
-    /// Has about the best score, so that it is nearly always taken.
+    /// Has so good a score that it is nearly always taken.
     UserDefined,
     /// Is never taken.
     Unused,
@@ -42,11 +42,11 @@ pub enum Kind {
 /// What an unknown character scores below the worst entry.
 const UNK_PENALTY: f64 = 10.0;
 
+/// What a user-defined entry scores for each of its bytes but the first.
+const RISE: f64 = 0.1;
+
 /// A token that is no entry: a character without one.
 pub const UNKNOWN: Token = NONE;
-
-/// Parts are put together only where the sum of all scores is no larger.
-pub const MOST_SUM: f64 = 16384.0;
 
 pub struct Unigram {
     pub vocab: Vocab,
@@ -70,22 +70,56 @@ struct Best<S> {
     token: Token,
 }
 
-/// How a precision adds.
-trait Sum: Copy + Default + PartialOrd {
-    fn plus(self, score: f64) -> Self;
+/// The two best ways to a place, each token counted with the error: their sums, and the start and token of the best.
+#[derive(Clone, Copy)]
+pub struct Two {
+    first: f64,
+    second: f64,
+    start: u32,
+    token: Token,
 }
 
+impl Default for Two {
+    fn default() -> Self {
+        Self { first: f64::NEG_INFINITY, second: f64::NEG_INFINITY, start: 0, token: UNKNOWN }
+    }
+}
+
+/// How a precision adds.
+trait Sum: Copy + Default + PartialOrd {
+    /// From where on a sum is as low as that all are taken anew from it.
+    const LOWEST: Self;
+
+    fn plus(self, score: f64) -> Self;
+    fn minus(self, other: Self) -> Self;
+}
+
+/// Below this, SentencePiece (0.2.3) takes what it has off all sums: so rounding never gets coarser than it is here.
+pub const LOWEST: f32 = -100_000.0;
+
 impl Sum for f32 {
+    const LOWEST: Self = LOWEST;
+
     #[inline]
     fn plus(self, score: f64) -> Self {
         self + score as Self
     }
+
+    fn minus(self, other: Self) -> Self {
+        self - other
+    }
 }
 
 impl Sum for f64 {
+    const LOWEST: Self = Self::NEG_INFINITY;
+
     #[inline]
     fn plus(self, score: f64) -> Self {
         self + score
+    }
+
+    fn minus(self, other: Self) -> Self {
+        self - other
     }
 }
 
@@ -114,14 +148,19 @@ impl Unigram {
             }
             Precision::Float64 => (scored().fold(f64::INFINITY, f64::min), 0.0),
         };
-        let score = |token: Token, length: usize| match kinds[token as usize] {
+        // As SentencePiece 0.2.3 has them in Viterbi, and in the lattice.
+        let score = |token: Token| match kinds[token as usize] {
+            Kind::UserDefined if precision == Precision::Float32 => RISE * (vocab.piece_len(token) as f64 - 1.0),
+            _ => scores[token as usize],
+        };
+        let score_by_length = |token: Token, length: usize| match kinds[token as usize] {
             Kind::UserDefined if precision == Precision::Float32 => f64::from(length as f32 * bonus as f32) - 0.1,
             _ => scores[token as usize],
         };
         let chars = |token| vocab.piece(token).iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
         let lattice_score = |token| match precision {
-            Precision::Float32 => f64::from(score(token, chars(token)) as f32),
-            Precision::Float64 => score(token, chars(token)),
+            Precision::Float32 => f64::from(score_by_length(token, chars(token)) as f32),
+            Precision::Float64 => scores[token as usize],
         };
         let mut keys: Vec<(&[u8], Token)> = tokens()
             .filter(|&token| match kinds[token as usize] {
@@ -135,7 +174,7 @@ impl Unigram {
         Ok(Self {
             neighbours: Neighbours::of(keys.iter().map(|key| key.0)),
             trie: Trie::new(&keys)?,
-            scores: tokens().map(|token| score(token, vocab.piece_len(token))).collect(),
+            scores: tokens().map(score).collect(),
             lattice_scores: tokens().map(lattice_score).collect(),
             unk_score: match precision {
                 Precision::Float32 => f64::from(worst as f32 - UNK_PENALTY as f32),
@@ -157,14 +196,52 @@ impl Unigram {
     /// one character that is no entry. The text has less than 4 GB.
     pub fn encode(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
         match self.precision {
-            Precision::Float32 => self.viterbi::<f32>(text, out),
-            Precision::Float64 => self.viterbi::<f64>(text, out),
+            Precision::Float32 => {
+                self.viterbi::<f32>(text, 0.0, out);
+            }
+            Precision::Float64 => {
+                self.viterbi::<f64>(text, 0.0, out);
+            }
         }
     }
 
     /// Where the part that starts at a place ends: no entry reaches across.
     pub fn part_end(&self, text: &[u8], start: usize) -> usize {
         self.neighbours.next_cut(text, start)
+    }
+
+    /// Whether some entry may have two characters side by side.
+    #[inline]
+    pub fn may_have(&self, left: u32, right: u32) -> bool {
+        self.neighbours.may_have(left, right)
+    }
+
+    /// The lowest that a character can add to a sum.
+    pub fn unk_score(&self) -> f64 {
+        self.unk_score
+    }
+
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Whether no score is positive, so that sums only fall.
+    pub fn only_falls(&self) -> bool {
+        self.unk_score <= 0.0 && self.scores.iter().all(|&score| score <= 0.0)
+    }
+
+    /// Whether sums rise by no more than a tenth a byte.
+    pub fn rises_slowly(&self) -> bool {
+        let is_low = |token: Token| self.scores[token as usize] <= RISE * self.vocab.piece_len(token) as f64;
+        self.unk_score <= 0.0 && (0..self.vocab.len() as Token).all(is_low)
+    }
+
+    /// Parts are put together only where the sum of all scores is no larger: a power of two.
+    pub fn bound(&self) -> f64 {
+        match self.precision {
+            Precision::Float32 => 16384.0,
+            Precision::Float64 => 1_073_741_824.0,
+        }
     }
 
     pub fn score(&self, token: Token) -> f64 {
@@ -175,23 +252,32 @@ impl Unigram {
         }
     }
 
-    /// Appends the tokens of the best segmentation of a part, and tells whether it stays the best however sums of at most
-    /// `MOST_SUM` are rounded: whether it leads every other by more than the rounding of both can come to.
-    pub fn encode_part(&self, part: &[u8], out: &mut Vec<(Token, usize)>) -> bool {
-        // The two best ways to each place: their sums, and the start and token of the best.
-        let mut best = vec![(f64::NEG_INFINITY, f64::NEG_INFINITY, 0u32, UNKNOWN); part.len() + 1];
-        best[0].0 = 0.0;
-        let (mut start, mut chars) = (0, 0.0);
+    /// Appends the tokens of the best segmentation of a part, and tells whether it is the best behind every sum, as long as
+    /// the sum is at most `bound` at its end: why that can be told, see `units`.
+    pub fn encode_part(&self, part: &[u8], bound: f64, room: &mut Vec<Two>, out: &mut Vec<(Token, usize)>) -> bool {
+        // A hundredth more than it is, for the rounding of the sums here.
+        let bits = match self.precision {
+            Precision::Float32 => f64::from(f32::EPSILON),
+            Precision::Float64 => f64::EPSILON,
+        };
+        let error = 1.01 * bound * 0.25 * bits;
+        room.clear();
+        room.resize(part.len() + 1, Two::default());
+        let best = &mut room[..=part.len()];
+        best[0].first = 0.0;
+        let mut start = 0;
         while start < part.len() {
-            let (first, second, ..) = best[start];
+            let Two { first, second, .. } = best[start];
             let char_end = start + char_len(part, start);
             let mut is_known = false;
             let mut add = |end: usize, token: Token, score: f64| {
                 let to = &mut best[end];
-                if first + score > to.0 {
-                    *to = (first + score, to.0.max(second + score), start as u32, token);
+                let score = score + error;
+                if first + score > to.first {
+                    let second = to.first.max(second + score);
+                    *to = Two { first: first + score, second, start: start as u32, token };
                 } else {
-                    to.1 = to.1.max(first + score);
+                    to.second = to.second.max(first + score);
                 }
             };
             self.trie.prefixes(&part[start..], |len, token| {
@@ -201,29 +287,33 @@ impl Unigram {
             if !is_known {
                 add(char_end, UNKNOWN, self.unk_score);
             }
-            chars += 1.0;
             start = char_end;
         }
         let from = out.len();
         let mut end = part.len();
         while end > 0 {
-            out.push((best[end].3, end));
-            end = best[end].2 as usize;
+            out.push((best[end].token, end));
+            end = best[end].start as usize;
         }
         out[from..].reverse();
-        let (first, second, ..) = best[part.len()];
-        // Each of at most `chars` additions is off by at most half a unit in the last place.
-        let rounding = match self.precision {
-            Precision::Float32 => MOST_SUM * f64::from(f32::EPSILON),
-            Precision::Float64 => MOST_SUM * f64::EPSILON,
-        };
-        first - second > chars * rounding && first > -MOST_SUM
+        let Two { first, second, .. } = best[part.len()];
+        let tokens = (out.len() - from) as f64;
+        first - second > 2.0 * tokens * error && first > -bound
     }
 
-    fn viterbi<S: Sum>(&self, text: &[u8], out: &mut Vec<(Token, usize)>) {
-        let mut best = vec![Best { score: S::default(), start: u32::MAX, token: UNKNOWN }; text.len() + 1];
-        let mut start = 0;
+    /// Appends the tokens of the best segmentation of what stands behind a sum; what the sum is then.
+    pub fn encode_from(&self, text: &[u8], sum: f32, out: &mut Vec<(Token, usize)>) -> f32 {
+        self.viterbi::<f32>(text, sum, out)
+    }
+
+    fn viterbi<S: Sum>(&self, text: &[u8], sum: S, out: &mut Vec<(Token, usize)>) -> S {
+        let mut best = vec![Best { score: sum, start: u32::MAX, token: UNKNOWN }; text.len() + 1];
+        let (mut start, mut reached) = (0, 0);
         while start < text.len() {
+            let score = best[start].score;
+            if score < S::LOWEST {
+                best[start..=reached].iter_mut().for_each(|best| best.score = best.score.minus(score));
+            }
             let score = best[start].score;
             let char_end = start + char_len(text, start);
             let mut is_known = false;
@@ -235,10 +325,12 @@ impl Unigram {
                 if token != NONE {
                     better(&mut best[end], score.plus(self.scores[token as usize]), start, token);
                     is_known |= end == char_end;
+                    reached = reached.max(end);
                 }
             }
             if !is_known {
                 better(&mut best[char_end], score.plus(self.unk_score), start, UNKNOWN);
+                reached = reached.max(char_end);
             }
             start = char_end;
         }
@@ -249,6 +341,7 @@ impl Unigram {
             end = best[end].start as usize;
         }
         out[from..].reverse();
+        best[text.len()].score
     }
 }
 
