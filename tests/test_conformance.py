@@ -194,3 +194,19 @@ def test_any_file_loads_or_is_refused(path: Path) -> None:
     if refusal(path) is None:
         spec = formats.load(path)
         assert formats.read(native.write(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    "name", ["bert_base_cased", "bert_base_uncased", "bert_base_chinese", "bert_multilingual_cased"]
+)
+def test_vocab_txt(name: str) -> None:
+    """BERT's own files of entries, with what these models do to text."""
+    cleaning = "bert-cased" if name.endswith("_cased") else "bert-uncased"
+    tokenizer = subword.load(KIT / "files" / "more" / f"{name}.vocab.txt", pattern=cleaning)
+    specials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    for text, ids, _, decoded in rows_of(name):
+        assert tokenizer.encode(text, allowed_special=specials) == ids, text
+        if "json" in str(EXPECTED[name]["file"]):
+            assert tokenizer.decode(ids) == decoded
+    if name == "bert_base_uncased":
+        assert tokenizer.tokenize("unbreakable").pieces == ["un", "##break", "##able"]

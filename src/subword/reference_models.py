@@ -156,7 +156,6 @@ class ReferenceScored:
         self.unk_score = min(normal, default=float32(3.4028234663852886e38)) - 10.0
         if single:
             self.unk_score = float32(self.unk_score)
-        best = float32(max([1.1754943508222875e-38, *normal]))
         self.ids: dict[str, int] = {}
         spelled = {id: piece.decode("utf-8", "surrogateescape") for (piece, id), _, _ in rows}
         self.ranks = {(spelled[int(a)], spelled[int(b)]): rank for rank, (a, b) in enumerate(model.merges)}
@@ -168,7 +167,7 @@ class ReferenceScored:
                 continue
             if kind == USER_DEFINED:
                 self.user_defined.append(text)
-                score = float32(float32(len(piece) * best) - 0.1) if single else score
+                score = float32(float32(0.1) * (len(piece) - 1)) if single else score
             self.scores[text] = score
             self.ids[text] = id
 

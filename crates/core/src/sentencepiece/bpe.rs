@@ -38,7 +38,8 @@ impl ScoreBpe {
         if scores.len() != vocab.len() || kinds.len() != vocab.len() {
             return Err(Error::format("there must be a score and a kind for each entry"));
         }
-        if let Some(token) = tokens().find(|&token| pairs.is_empty() && kinds[token as usize] == Kind::Unused) {
+        let is_refused = |token: Token| kinds[token as usize] == Kind::Unused && vocab.piece(token) != b"\0";
+        if let Some(token) = tokens().find(|&token| pairs.is_empty() && is_refused(token)) {
             let entry = show(vocab.piece(token));
             return Err(Error::format(format!(
                 "{entry} is an unused piece; a model of merges with such pieces is not supported"
