@@ -178,7 +178,7 @@ def test_tokenizers(name: str) -> None:
 
 
 def test_long_lines_are_not_their_words() -> None:
-    """Sums in 32 bits of a whole line are rounded otherwise than those of its words, and near ties then change places."""
+    """Sums in 32 bits of a whole line are rounded otherwise than those of its words: near ties change places."""
     data = train_sentencepiece(normalization_rule_name="identity")
     theirs, ours = spm.SentencePieceProcessor(model_proto=data), Tokenizer(formats.read(data))
     words = [word for text in PASSAGES.values() for word in text.split()]
