@@ -128,7 +128,8 @@ def specs(draw: st.DrawFn) -> Spec:
     around = [draw(st.lists(st.sampled_from(known), max_size=2)) for _ in range(5)]
     template = Template((*around[0], "A", *around[1]), (*around[2], "A", *around[3], "B", *around[4]))
     forms = draw(st.lists(st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), max_size=2))
-    lower = [Lowercase(draw(st.integers(0, 3)) == 0)] if draw(st.integers(0, 3)) == 0 else []
+    lowered = st.sampled_from([Lowercase(), *[Lowercase(final_sigma=False, unicode="17.0")] * 3])
+    lower = [draw(lowered)] if draw(st.integers(0, 3)) == 0 else []
     prefix_space = [PrefixSpace()] if draw(st.integers(0, 3)) == 0 else []
     digits = draw(st.none() | st.builds(Digits, st.sampled_from(sorted(DIGITS)), st.sampled_from(["16.0", "17.0"])))
     splitting = [*([digits] if digits else []), Split(draw(st.sampled_from(NAMES)))]

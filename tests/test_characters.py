@@ -226,7 +226,7 @@ def hurting_texts() -> list[str | bytes]:
 STAGES: list[tuple[object, ...]] = [
     (MatchTokens(), Lowercase(), Split("clip")),
     (Normalize("NFC"), Lowercase(), MatchTokens(normalized=True), Split("clip")),
-    (Lowercase(final_sigma=False), Split("clip-cased"), Split("gpt2")),
+    (Lowercase(final_sigma=False, unicode="17.0"), Split("clip-cased"), Split("gpt2")),
     (MatchTokens(), Lowercase(), Split("gpt2")),
     (MatchTokens(), Split("spaces")),
     (MatchTokens(), Split("whitespace-split")),

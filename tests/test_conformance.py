@@ -186,3 +186,19 @@ def test_gpt1() -> None:
         assert ours.decode(expected_ids) == theirs.decode(expected_ids)
         unknown += ours.unk_id in expected_ids
     assert 0 < unknown < len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "name", ["bert_base_cased", "bert_base_uncased", "bert_base_chinese", "bert_multilingual_cased"]
+)
+def test_vocab_txt(name: str) -> None:
+    """BERT's own files of entries, with what these models do to text."""
+    cleaning = "bert-cased" if name.endswith("_cased") else "bert-uncased"
+    tokenizer = subword.load(KIT / "files" / "more" / f"{name}.vocab.txt", pattern=cleaning)
+    specials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    for text, ids, _, decoded in rows_of(name):
+        assert tokenizer.encode(text, allowed_special=specials) == ids, text
+        if "json" in str(EXPECTED[name]["file"]):
+            assert tokenizer.decode(ids) == decoded
+    if name == "bert_base_uncased":
+        assert tokenizer.tokenize("unbreakable").pieces == ["un", "##break", "##able"]

@@ -11,6 +11,9 @@ from .spec import CleanText, Lowercase, Normalize, PadChinese, SplitPunctuation,
 
 SPLIT = SplitPunctuation()
 
+LOWERCASE = Lowercase(final_sigma=False, unicode="17.0")
+"""As HF tokenizers has it, which asks the Rust library."""
+
 PAD, UNK, CLS, SEP, MASK = SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """BERT's names of its special tokens."""
 
@@ -30,7 +33,7 @@ class Cleaning(NamedTuple):
         if self.strip_accents:
             stages += [Normalize("NFD"), StripAccents()]
         if self.lowercase:
-            stages.append(Lowercase(final_sigma=False))
+            stages.append(LOWERCASE)
         return tuple(stages)
 
 

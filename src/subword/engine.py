@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import re
 import string
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .arguments import list_of
+from .bpe import reference as bpe
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
 from .reference_models import reference_model
 from .spec import (
@@ -268,6 +270,17 @@ class ReferenceEngine:
             start = right
         if start < len(text):
             yield Segment(text[start:], spans[start:])
+
+    def encode_with_dropout(self, text: Any, policy: Any, dropout: float, seed: int, n: int) -> list[list[int]]:
+        data, is_passed = text_bytes(text), bpe.dropout(dropout, bpe.random_units(seed)) if dropout else None
+        self.check(data, policy)
+        draws = list[list[int]]()
+        for _ in range(n):
+            draws.append([])
+            for unit in self.units(data, policy):
+                tokens = self.model.encode(unit.text, is_passed) if isinstance(unit, Segment) else [(unit[0].id, 0)]
+                draws[-1] += [id for id, _ in tokens]
+        return draws
 
     def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
@@ -537,7 +550,11 @@ def char_span(starts: list[int], span: Span) -> Span:
 
 
 def normalize(segment: Segment, stage: Normalize) -> Segment:
-    """Cluster by cluster, a cluster being the shortest stretch that can be normalized apart from what follows."""
+    """Cluster by cluster, a cluster being the shortest stretch that can be normalized apart from what follows.
+
+    Where characters are composed, those of a cluster that changes have the span of the whole; where they are taken
+    apart, that of the character they come from.
+    """
 
     def form(text: str) -> str:  # ill-formed bytes stay, and separate what stands around them
         parts = re.split("([\ud800-\udfff])", text)
@@ -548,11 +565,31 @@ def normalize(segment: Segment, stage: Normalize) -> Segment:
     for end in range(1, len(text) + 1):
         new = form(text[start:end])
         if new + form(text[end:]) == form(text[start:]):
-            same = new == text[start:end]
             out.append(new)
-            out_spans += spans[start:end] if same else [(spans[start][0], spans[end - 1][1])] * len(new)
+            if new == text[start:end]:
+                out_spans += spans[start:end]
+            elif stage.form in ("NFD", "NFKD"):
+                out_spans += [spans[start + at] for at in sources(text[start:end], new, form)]
+            else:
+                out_spans += [(spans[start][0], spans[end - 1][1])] * len(new)
             start = end
     return Segment("".join(out), out_spans)
+
+
+def sources(text: str, new: str, form: Callable[[str], str]) -> list[int]:
+    """Of each character that a text is taken apart into, the place of the one it comes from; marks that change their
+    order take the places in order.
+    """
+    starts = defaultdict(list)  # for each character, one after the other, whether it is the first of what one becomes
+    for char in text:
+        for number, part in enumerate(form(char)):
+            starts[part].append(number == 0)
+    places, at = [], -1
+    for char in new:
+        at += starts[char].pop(0)
+        at = max(at, 0)
+        places.append(at)
+    return places
 
 
 def lowercase(segment: Segment, stage: Lowercase) -> Segment:

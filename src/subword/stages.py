@@ -49,10 +49,11 @@ class Normalize:
 
 @dataclass(frozen=True, slots=True)
 class Lowercase:
-    """Rewrite the text into lower case, by the full mappings of the Unicode version `unicode`.
+    """Rewrite the text into lower case, by the full mappings of the Unicode version `unicode`, "16.0" or "17.0".
 
     With `final_sigma`, a capital sigma at the end of a word becomes `ς`, as Python's `str.lower` has it; without,
-    characters do not look at each other, as in HF tokenizers.
+    characters do not look at each other, as in HF tokenizers, which has the 28 new capitals of "17.0", too. Python 3.14
+    has "16.0", and older ones know fewer letters.
     """
 
     final_sigma: bool = True

@@ -105,6 +105,7 @@ struct LongSlot {
 struct LongBucket([LongSlot; 4]);
 
 /// In one place, as it is taken and given back with every call.
+#[derive(Default)]
 pub struct Cache(Box<Inner>);
 
 #[derive(Default)]
@@ -147,12 +148,6 @@ const ID: u32 = (1 << COUNT_AT) - 1;
 
 /// So many pieces at once are encoded.
 const AT_ONCE: usize = 16;
-
-impl Default for Cache {
-    fn default() -> Self {
-        Self(Box::default())
-    }
-}
 
 impl Default for Batch {
     fn default() -> Self {
@@ -339,10 +334,10 @@ impl Pieces {
     }
 
     fn prefetch_aside(&self, len: usize, hash: u64) {
-        match len {
-            ..=SHORT => prefetch(&self.short.buckets, self.short.aside(hash)),
-            ..=MIDDLE => prefetch(&self.middle.buckets, self.middle.aside(hash)),
-            _ => {}
+        if len <= SHORT {
+            prefetch(&self.short.buckets, self.short.aside(hash));
+        } else if len <= MIDDLE {
+            prefetch(&self.middle.buckets, self.middle.aside(hash));
         }
     }
 
@@ -602,12 +597,12 @@ mod tests {
         fn prepare(&self, _: &[u8]) {}
 
         fn has_parts(&self, piece: &[u8]) -> bool {
-            piece[0] % 2 == 0
+            piece[0].is_multiple_of(2)
         }
 
         fn parts(&self, piece: &[u8], mut visit: impl FnMut(&[(usize, usize)])) {
             let parts: Vec<_> = (0..piece.len()).step_by(21).map(|at| (at, piece.len().min(at + 21))).collect();
-            parts.chunks(BATCH).for_each(|some| visit(some));
+            parts.chunks(BATCH).for_each(&mut visit);
         }
 
         fn encode_all(&self, pieces: &[&[u8]], out: &mut Vec<u32>, places: &mut [(usize, usize)]) {

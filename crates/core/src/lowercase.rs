@@ -3,7 +3,7 @@
 //! The full mappings of Unicode, which may make several characters of one (`İ`). They come from the standard library,
 //! which may be newer than the class tables: only characters that these know are changed.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pipeline::Segment;
 use crate::unicode::{check_version, class, is_in, NUMBER, UPPER, VERSION};
 
@@ -11,6 +11,8 @@ const _: () = assert!(char::UNICODE_VERSION.0 >= 16, "the standard library must 
 
 #[derive(Debug, Clone, Copy)]
 pub struct Lowercase {
+    /// Also the capitals that Unicode 17 has and the class tables do not know.
+    newer: bool,
     /// A sigma at the end of a word becomes `ς` (Unicode 16, table 3-17, Final_Sigma), as Python's `str.lower` has it.
     final_sigma: bool,
 }
@@ -18,14 +20,21 @@ pub struct Lowercase {
 impl std::fmt::Display for Lowercase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sigma = if self.final_sigma { "with" } else { "without" };
-        write!(f, "lower case of Unicode {VERSION}, {sigma} final sigma")
+        let version = if self.newer { NEWER } else { VERSION };
+        write!(f, "lower case of Unicode {version}, {sigma} final sigma")
     }
 }
 
 impl Lowercase {
     pub fn new(final_sigma: bool, version: &str) -> Result<Self> {
-        check_version(version)?;
-        Ok(Self { final_sigma })
+        let newer = version == NEWER;
+        if newer && final_sigma {
+            return Err(Error::value(format!("final sigmas need the classes of Unicode {VERSION}, not of {NEWER}")));
+        }
+        if !newer {
+            check_version(version)?;
+        }
+        Ok(Self { newer, final_sigma })
     }
 
     /// Whether what a character becomes depends on others.
@@ -87,8 +96,21 @@ impl Lowercase {
         } else if is_cased_by_our_tables(c) {
             c.to_lowercase().for_each(|lower| out.extend_from_slice(lower.encode_utf8(&mut buffer).as_bytes()));
         } else {
-            out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+            let lower = newer_lower(c).filter(|_| self.newer).unwrap_or(c);
+            out.extend_from_slice(lower.encode_utf8(&mut buffer).as_bytes());
         }
+    }
+}
+
+/// The version that HF tokenizers has: it asks the Rust library.
+const NEWER: &str = "17.0";
+
+/// The lower case of the 28 capitals that are new in Unicode 17.
+fn newer_lower(c: char) -> Option<char> {
+    match c {
+        '\u{a7ce}' | '\u{a7d2}' | '\u{a7d4}' => char::from_u32(u32::from(c) + 1),
+        '\u{16ea0}'..='\u{16eb8}' => char::from_u32(u32::from(c) + 0x1b),
+        _ => None,
     }
 }
 
@@ -112,12 +134,19 @@ mod tests {
 
     #[test]
     fn lower_case_is_that_of_the_standard_library() {
-        let with_context = Lowercase { final_sigma: true };
+        let with_context = Lowercase { newer: false, final_sigma: true };
         for c in '\0'..=char::MAX {
             let text = String::from(c);
             if char::UNICODE_VERSION.0 == 16 || class(u32::from(c)) != 0 {
                 assert_eq!(with_context.apply(&text), text.to_lowercase(), "{c:?}");
             }
+        }
+        let newer = Lowercase { newer: true, final_sigma: false };
+        let is_changed = |c: &char| newer.apply(&String::from(*c)) != with_context.apply(&String::from(*c));
+        let changed: Vec<char> = ('\0'..=char::MAX).filter(is_changed).filter(|&c| c != 'Σ').collect();
+        assert_eq!(changed.len(), 28);
+        if char::UNICODE_VERSION.0 >= 17 {
+            changed.iter().for_each(|c| assert!(newer_lower(*c).into_iter().eq(c.to_lowercase())));
         }
         let parts = ["Σ", "Α", "'", ".", "\u{301}", "\u{ad}", " ", "1", "中", "ʰ", "Ⅷ", "ς"];
         for a in parts {

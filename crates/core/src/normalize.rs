@@ -81,7 +81,8 @@ impl Form {
     /// Normalizes a segment. Ill-formed bytes stay as they are and separate what stands around them.
     ///
     /// The text is taken cluster by cluster (stretches that normalization treats independently). A cluster that does
-    /// not change keeps its characters' own spans; all characters of one that does get the span of the whole cluster.
+    /// not change keeps its characters' own spans. Of one that does, composition gives every character the span of the
+    /// whole cluster; decomposition knows what came of which character (see `sources`).
     pub fn apply_segment<'t>(self, segment: Segment<'t>) -> Segment<'t> {
         if segment.bytes.is_ascii() {
             return segment; // the same in every form
@@ -92,6 +93,13 @@ impl Form {
             out.extend_from_slice(normalized);
             if normalized == cluster {
                 spans.extend((start..start + cluster.len()).map(|i| segment.span(i, i + 1)));
+            } else if let Some(sources) = self.sources(cluster) {
+                for (len, (from, to)) in sources {
+                    match len == to - from {
+                        true => spans.extend((start + from..start + to).map(|i| segment.span(i, i + 1))),
+                        false => spans.extend(std::iter::repeat_n(segment.span(start + from, start + to), len)),
+                    }
+                }
             } else {
                 let span = segment.span(start, start + cluster.len());
                 spans.extend(std::iter::repeat_n(span, normalized.len()));
@@ -101,6 +109,26 @@ impl Form {
             return segment;
         }
         Segment::mapped(out, spans)
+    }
+
+    /// For each character that a cluster is taken apart into, its length and where in the cluster its source stands. Marks
+    /// that change their order take the places in order, so that spans never go back, as in HF tokenizers.
+    fn sources(self, cluster: &[u8]) -> Option<Vec<(usize, (usize, usize))>> {
+        let text = std::str::from_utf8(cluster).ok()?;
+        let parts: Vec<(char, isize)> = match self {
+            Self::Nfd => text.nfd().collect(),
+            Self::Nfkd => text.nfkd().collect(),
+            Self::Nfc | Self::Nfkc => return None,
+        };
+        let mut ends = text.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+        let mut source = None;
+        let place = |(part, more): (char, isize)| {
+            if source.is_none() || more == 0 {
+                source = ends.next().or(source);
+            }
+            Some((part.len_utf8(), source?))
+        };
+        parts.into_iter().map(place).collect()
     }
 
     /// Gives `visit` each cluster: where it starts, its bytes, and what they become. Ill-formed bytes are one each.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def spec_of(model: Message) -> Spec:
     controls = [(id, piece.piece) for id, piece in enumerate(model.pieces) if piece.type == proto.CONTROL]
     spelled = [piece.piece for _, piece in rows]
     if len(set(spelled)) != len(spelled):
-        twice = next(text for text in spelled if spelled.count(text) > 1)
+        twice, _ = Counter(spelled).most_common(1)[0]
         raise FormatError(f"{twice!r} is a piece and also the spelling of a byte or of the unknown piece")
     stage = SentencePiece(
         base64.b64encode(normalizer.precompiled_charsmap).decode(),
@@ -112,7 +113,11 @@ def spec_of(model: Message) -> Spec:
             vocab=Vocab.of((piece.piece.encode(), id) for id, piece in rows),
             scores=np.array([piece.score for _, piece in rows], dtype=np.float64),
             unk=unk,
-            kinds=np.array([_KINDS[piece.type] for _, piece in rows], dtype=np.uint8),
+            # With byte fallback SentencePiece does not take a lone NUL from text, but its byte.
+            kinds=np.array(
+                [UNUSED if trainer.byte_fallback and piece.piece == "\0" else _KINDS[piece.type] for _, piece in rows],
+                dtype=np.uint8,
+            ),
             precision="float32",
         ),
         extra=tuple(ExtraToken(id, text) for id, text in controls),

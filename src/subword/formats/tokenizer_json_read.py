@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from .. import _core
+from .. import _core, bert
 from .._core import regex_covers
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..engine import split_punctuation
@@ -249,7 +249,7 @@ def _read_normalizer(node: Node, splitting: Sequence[Stage], added: dict[str, Ex
         if kind in ("NFC", "NFD", "NFKC", "NFKD"):
             stages.append(Normalize(kind, NORMALIZER_UNICODE))
         elif kind == "Lowercase":
-            stages.append(Lowercase(final_sigma=False))
+            stages.append(bert.LOWERCASE)
         elif kind == "Replace":
             _check_white_space(step, splitting, added)
         elif kind == "BertNormalizer":
@@ -274,7 +274,7 @@ def _read_bert_normalizer(step: Node) -> Iterator[Stage]:
     if lowercase if strip_accents.value is None else strip_accents.flag():
         yield from (Normalize("NFD", NORMALIZER_UNICODE), StripAccents())
     if lowercase:
-        yield Lowercase(final_sigma=False)
+        yield bert.LOWERCASE
 
 
 def _check_white_space(step: Node, splitting: Sequence[Stage], added: dict[str, ExtraToken]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..bert import LOWERCASE
 from ..spec import (
     BYTE,
     MAX_ID,
@@ -164,7 +165,7 @@ def _read_normalizers(node: Node) -> Iterator[Stage]:
         if kind in ("NFC", "NFD", "NFKC", "NFKD"):
             yield Normalize(kind, NORMALIZER_UNICODE)
         elif kind == "Lowercase":
-            yield Lowercase(final_sigma=False)
+            yield LOWERCASE
         elif kind == "StripAccents":
             yield StripMarks()
         elif kind == "Precompiled":
@@ -317,7 +318,7 @@ def _normalizer(stage: Stage, refuse: Callable[[str], NoReturn]) -> dict[str, An
     match stage:
         case Normalize():
             step = {"type": stage.form}
-        case Lowercase(final_sigma=False):
+        case Lowercase() if stage == LOWERCASE:
             step = {"type": "Lowercase"}
         case StripMarks():
             step = {"type": "StripAccents"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
+from .. import bert
 from .._core import same_in_both_syntaxes
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import SubwordValueError, warn
@@ -191,12 +192,14 @@ def _check_stages(spec: Spec) -> None:
     if places != sorted(places) or len(set(once)) != len(once):
         _refuse(f"the stages {', '.join(map(repr, spec.stages))} in this order")
     for stage in spec.stages:
-        if isinstance(stage, (Normalize, Lowercase, Digits, Split, SplitRegex)):
+        if isinstance(stage, Lowercase) and stage.final_sigma:
+            _refuse("lower case with final sigmas")
+        if isinstance(stage, Lowercase) and stage != bert.LOWERCASE:
+            _refuse(f"{stage!r}: tokenizers has {bert.LOWERCASE!r}")
+        if isinstance(stage, (Normalize, Digits, Split, SplitRegex)):
             known = NORMALIZER_UNICODE if isinstance(stage, Normalize) else SPLIT_UNICODE
             if stage.unicode != known and stage != Digits("one", DIGITS_UNICODE):
                 _refuse(f"Unicode {stage.unicode} in {stage!r}: tokenizers has {known} there")
-        if isinstance(stage, Lowercase) and stage.final_sigma:
-            _refuse("lower case with final sigmas")
     for token in spec.extra:
         if token.kind != "unmatchable" and MatchTokens(token.normalized) not in spec.stages:
             _refuse(f"the token {token.content!r} (id {token.id}) that no stage takes from text: tokenizers takes all")
@@ -336,7 +339,7 @@ def _bert_normalizer(stages: Sequence[Stage]) -> tuple[int, dict[str, Any]] | No
         "clean_text": [CleanText()],
         "handle_chinese_chars": [PadChinese()],
         "strip_accents": strip,
-        "lowercase": [Lowercase(final_sigma=False)],
+        "lowercase": [bert.LOWERCASE],
     }
     at, step = 0, {"type": "BertNormalizer"} | dict.fromkeys(wanted, False)
     for name, part in wanted.items():

@@ -141,25 +141,18 @@ impl Unigram {
         }
         let is_scored = |token: &Token| precision == Precision::Float64 || kinds[*token as usize] == Kind::Normal;
         let scored = || tokens().filter(is_scored).map(|token| scores[token as usize]);
-        let (worst, bonus) = match precision {
-            // The smallest number above 0 that SentencePiece starts from, as if it were the smallest of all.
-            Precision::Float32 => {
-                (scored().fold(f64::from(f32::MAX), f64::min), scored().fold(f64::from(f32::MIN_POSITIVE), f64::max))
-            }
-            Precision::Float64 => (scored().fold(f64::INFINITY, f64::min), 0.0),
+        let worst = match precision {
+            Precision::Float32 => scored().fold(f64::from(f32::MAX), f64::min),
+            Precision::Float64 => scored().fold(f64::INFINITY, f64::min),
         };
-        // As SentencePiece 0.2.3 has them in Viterbi, and in the lattice.
-        let score = |token: Token| match kinds[token as usize] {
-            Kind::UserDefined if precision == Precision::Float32 => RISE * (vocab.piece_len(token) as f64 - 1.0),
-            _ => scores[token as usize],
-        };
-        let score_by_length = |token: Token, length: usize| match kinds[token as usize] {
-            Kind::UserDefined if precision == Precision::Float32 => f64::from(length as f32 * bonus as f32) - 0.1,
+        // As SentencePiece 0.2.3 has them: the length is of bytes in Viterbi, and of characters in the lattice.
+        let score = |token: Token, length: usize| match kinds[token as usize] {
+            Kind::UserDefined if precision == Precision::Float32 => RISE * (length as f64 - 1.0),
             _ => scores[token as usize],
         };
         let chars = |token| vocab.piece(token).iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
         let lattice_score = |token| match precision {
-            Precision::Float32 => f64::from(score_by_length(token, chars(token)) as f32),
+            Precision::Float32 => f64::from(score(token, chars(token)) as f32),
             Precision::Float64 => scores[token as usize],
         };
         let mut keys: Vec<(&[u8], Token)> = tokens()
@@ -174,7 +167,7 @@ impl Unigram {
         Ok(Self {
             neighbours: Neighbours::of(keys.iter().map(|key| key.0)),
             trie: Trie::new(&keys)?,
-            scores: tokens().map(score).collect(),
+            scores: tokens().map(|token| score(token, vocab.piece_len(token))).collect(),
             lattice_scores: tokens().map(lattice_score).collect(),
             unk_score: match precision {
                 Precision::Float32 => f64::from(worst as f32 - UNK_PENALTY as f32),
