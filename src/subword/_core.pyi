@@ -28,14 +28,6 @@ def same_in_both_syntaxes(regex: str) -> bool:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
-def sentencepiece_normalize(
-    text: bytes, rules: str, flags: tuple[bool, bool, bool, bool], protected: list[str]
-) -> tuple[bytes, list[int]]:
-    """SentencePiece's normalizer: the text, and for each byte where in the original what it comes from starts.
-
-    The flags are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and treat_whitespace_as_suffix.
-    """
-
 def stage_parts(text: bytes, row: Sequence[str]) -> list[tuple[int, int, bytes]]:
     """What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it."""
 
@@ -185,6 +177,19 @@ class Segmentations:
 
     def marginals(self, alpha: float) -> list[tuple[int, int, int, float]]:
         """Start, end, id and probability of all that may stand somewhere."""
+
+@final
+class SentencePieceNormalizer:
+    """SentencePiece's normalizer. `rules` are in base64, and strings of `protected` stay as they are.
+
+    The flags are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and treat_whitespace_as_suffix.
+    """
+
+    def __new__(
+        cls, rules: str, flags: tuple[bool, bool, bool, bool], protected: list[str]
+    ) -> SentencePieceNormalizer: ...
+    def apply(self, text: bytes) -> tuple[bytes, _U64]:
+        """The text, and for each byte where in the original what it comes from starts; then where the original ends."""
 
 @final
 class Engine:

@@ -679,7 +679,7 @@ def sentencepiece(segment: Segment, stage: SentencePiece, protected: list[str]) 
         stage.escape_whitespaces,
         stage.treat_whitespace_as_suffix,
     )
-    normalized, starts = _core.sentencepiece_normalize(data, stage.rules, flags, protected)
+    normalized, starts = _core.SentencePieceNormalizer(stage.rules, flags, protected).apply(data)
     spans, at = list[Span](), 0
     text = normalized.decode("utf-8", "surrogateescape")
     for char in text:

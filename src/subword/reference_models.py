@@ -143,7 +143,6 @@ class ReferenceScored:
         self.unk_score = min(normal, default=float32(3.4028234663852886e38)) - 10.0
         if single:
             self.unk_score = float32(self.unk_score)
-        best = float32(max([1.1754943508222875e-38, *normal]))
         self.ids: dict[str, int] = {}
         for (piece, id), score, kind in rows:
             text = piece.decode("utf-8", "surrogateescape")
@@ -153,7 +152,7 @@ class ReferenceScored:
                 continue
             if kind == USER_DEFINED:
                 self.user_defined.append(text)
-                score = float32(float32(len(piece) * best) - 0.1) if single else score
+                score = float32(0.1 * (len(piece) - 1)) if single else score
             self.scores[text] = score
             self.ids[text] = id
 

@@ -559,7 +559,7 @@ mod _core {
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
-    use super::pieces::{learn_unigram, random_units, sentencepiece_normalize, stage_parts, Segmentations};
+    use super::pieces::{learn_unigram, random_units, stage_parts, Segmentations, SentencePieceNormalizer};
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

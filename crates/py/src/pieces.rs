@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::PyReadonlyArray1;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -156,20 +156,28 @@ impl Segmentations {
     }
 }
 
-/// SentencePiece's normalizer: the text, and the byte of the original where what each of its bytes comes from starts.
-#[pyfunction]
-pub fn sentencepiece_normalize<'py>(
-    py: Python<'py>,
-    text: &[u8],
-    rules: &str,
-    flags: [bool; 4],
-    protected: Vec<String>,
-) -> PyResult<(Bound<'py, PyBytes>, Vec<usize>)> {
-    let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
-    let normalizer = Normalizer::new(rules, flags, &protected).checked()?;
-    let mut out = Normalized::default();
-    normalizer.apply(text, &mut out);
-    Ok((PyBytes::new(py, &out.bytes), out.starts))
+/// SentencePiece's normalizer, ready to be applied.
+#[pyclass(frozen, module = "subword._core")]
+pub struct SentencePieceNormalizer(Normalizer);
+
+#[pymethods]
+impl SentencePieceNormalizer {
+    #[new]
+    fn new(rules: &str, flags: [bool; 4], protected: Vec<String>) -> PyResult<Self> {
+        let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
+        Normalizer::new(rules, flags, &protected).map(Self).checked()
+    }
+
+    /// The text, and the byte of the original where what each of its bytes comes from starts.
+    fn apply<'py>(&self, py: Python<'py>, text: &[u8]) -> (Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>) {
+        let out = py.detach(|| {
+            let mut out = Normalized::default();
+            self.0.apply(text, &mut out);
+            out
+        });
+        let starts: Vec<u64> = out.starts.iter().map(|&start| start as u64).collect();
+        (PyBytes::new(py, &out.bytes), starts.into_pyarray(py))
+    }
 }
 
 /// What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it.

@@ -3,6 +3,7 @@
 use super::charsmap::Charsmap;
 use crate::error::{Error, Result};
 use crate::pipeline::Segment;
+use crate::unigram::char_len;
 use crate::unigram::trie::Trie;
 
 /// U+2581, which stands for a space.
@@ -116,7 +117,7 @@ impl Normalizer {
             while let Some(rest) = replacement.strip_prefix(b" ").filter(|_| is_after_space) {
                 replacement = rest;
             }
-            if replacement == &text[at..at + len] && !replacement.contains(&b' ') {
+            if len == char_len(text, at) && replacement == &text[at..at + len] && replacement != b" " {
                 add(bytes, starts, replacement, at);
                 let first = starts.len() - len;
                 starts[first..].iter_mut().zip(at..).for_each(|(start, at)| *start = at);

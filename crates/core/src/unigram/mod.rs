@@ -107,15 +107,13 @@ impl Unigram {
         }
         let is_scored = |token: &Token| precision == Precision::Float64 || kinds[*token as usize] == Kind::Normal;
         let scored = || tokens().filter(is_scored).map(|token| scores[token as usize]);
-        let (worst, bonus) = match precision {
-            // The smallest number above 0 that SentencePiece starts from, as if it were the smallest of all.
-            Precision::Float32 => {
-                (scored().fold(f64::from(f32::MAX), f64::min), scored().fold(f64::from(f32::MIN_POSITIVE), f64::max))
-            }
-            Precision::Float64 => (scored().fold(f64::INFINITY, f64::min), 0.0),
+        let worst = match precision {
+            Precision::Float32 => scored().fold(f64::from(f32::MAX), f64::min),
+            Precision::Float64 => scored().fold(f64::INFINITY, f64::min),
         };
+        // Above the scores of all others, which are logarithms, and more for one long entry than for two short ones.
         let score = |token: Token, length: usize| match kinds[token as usize] {
-            Kind::UserDefined if precision == Precision::Float32 => f64::from(length as f32 * bonus as f32) - 0.1,
+            Kind::UserDefined if precision == Precision::Float32 => f64::from((0.1 * (length as f64 - 1.0)) as f32),
             _ => scores[token as usize],
         };
         let chars = |token| vocab.piece(token).iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
