@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import subword
 from subword import Tokenizer, formats
 from subword.errors import SubwordValueError, SubwordWarning
 from subword.formats import sentencepiece
-from subword.spec import Unigram
+from subword.spec import ExtraToken, MatchTokens, Unigram
 
 PROSE = [text for text in TEXTS.values() if len(text) < 4000 and "▁" not in text]
 CODE = [path.read_text("utf-8") for path in STDLIB[:12]]
@@ -172,10 +172,49 @@ def test_samples(tok: Tokenizer) -> None:
     assert tok.entropy(text, 0.2) == pytest.approx(mean, rel=0.1)
 
 
+def test_samples_of_the_best_are_as_often_as_their_weights_say(tok: Tokenizer) -> None:
+    """By chi-squared: with 7 degrees of freedom, one in 10,000 trials is above 30."""
+    text, alpha = "unimportant words", 0.3
+    best = tok.nbest(text, 8)
+    weights = [math.exp(alpha * score) for _, score in best]
+    drawn = tok.sample(text, alpha, seed=2, n=20_000, nbest=8)
+    counts = Counter(tuple(ids) for ids, _ in drawn)
+    shares = {tuple(ids): weight / sum(weights) for (ids, _), weight in zip(best, weights, strict=True)}
+    assert sum((counts[ids] - 20_000 * share) ** 2 / (20_000 * share) for ids, share in shares.items()) < 30
+    assert all(log == pytest.approx(math.log(shares[tuple(ids)])) for ids, log in drawn[:50])
+
+
+def test_marginals_are_how_often_samples_have_each_token(tok: Tokenizer) -> None:
+    """In characters of the original text, extra tokens and unknown characters with it."""
+    spec = tok.spec.replace(extra=(*tok.spec.extra, ExtraToken(9999, "<+>", "added")))
+    more = Tokenizer(spec.replace(stages=(MatchTokens(), *spec.stages)))
+    text, alpha, n = "wörds<+>an\u4e0dd", 0.4, 4000
+    rows = more.marginals(text, alpha)
+    assert [row for row in rows if row[0] == 9999] == [(9999, 5, 8, 1.0)]
+    # Each byte of the text is covered by one token, whichever.
+    in_bytes = more.marginals(text.encode(), alpha)
+    assert in_bytes == sorted(in_bytes, key=lambda row: (row[1], row[2], row[0]))
+    assert [(row[0], row[3]) for row in in_bytes] == [(row[0], row[3]) for row in rows]
+    for at in range(len(text.encode())):
+        assert sum(share for _, start, end, share in in_bytes if start <= at < end) == pytest.approx(1)
+    ids: dict[int, float] = defaultdict(float)
+    for id, _, _, share in rows:
+        ids[id] += share
+    drawn = Counter(id for row, _ in more.sample(text, alpha, seed=5, n=n) for id in row)
+    assert set(drawn) <= set(ids)
+    for id, expected in ids.items():
+        assert abs(drawn[id] - n * expected) < 5 * math.sqrt(n * expected) + 5
+
+
 def test_only_a_unigram_has_probabilities(tok: Tokenizer) -> None:
     assert isinstance(tok.spec.model, Unigram)
     bpe = subword.train(["aaa"], vocab_size=257)
-    for call in (lambda: bpe.sample("a", seed=1), lambda: bpe.nbest("a", 2), lambda: bpe.entropy("a")):
+    for call in (
+        lambda: bpe.sample("a", seed=1),
+        lambda: bpe.nbest("a", 2),
+        lambda: bpe.entropy("a"),
+        lambda: bpe.marginals("a"),
+    ):
         with pytest.raises(SubwordValueError, match="only a Unigram"):
             call()
     with pytest.raises(SubwordValueError, match="nbest or distinct"):

@@ -263,6 +263,15 @@ class Engine:
     def token_bytes(self, id: int) -> bytes:
         """The bytes that `id` decodes to. Raises UnknownTokenError."""
 
+    def encode_with_dropout(self, text: _Text, policy: Policy, dropout: float, seed: int, n: int) -> list[list[int]]:
+        """`n` times the ids of a text, each time with other merges (WordPiece: entries) passed over.
+
+        A merge is passed over if the next number of `random_units(seed, ...)` is less than `dropout`.
+        """
+
+    def marginals(self, text: _Text, policy: Policy, alpha: float) -> list[tuple[int, int, int, float]]:
+        """What may stand in a text: ids, start and end (units as in `truncate`), and how probable that is."""
+
     def segmentations(self, text: _Text, policy: Policy) -> list[int | Segmentations]:
         """The parts of a text: ids of extra tokens, and all segmentations of what is between them."""
 

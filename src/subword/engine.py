@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .arguments import list_of
+from .bpe import reference as bpe
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
 from .reference_models import reference_model
 from .spec import (
@@ -268,6 +269,17 @@ class ReferenceEngine:
             start = right
         if start < len(text):
             yield Segment(text[start:], spans[start:])
+
+    def encode_with_dropout(self, text: Any, policy: Any, dropout: float, seed: int, n: int) -> list[list[int]]:
+        data, is_passed = text_bytes(text), bpe.dropout(dropout, bpe.random_units(seed)) if dropout else None
+        self.check(data, policy)
+        draws = list[list[int]]()
+        for _ in range(n):
+            draws.append([])
+            for unit in self.units(data, policy):
+                tokens = self.model.encode(unit.text, is_passed) if isinstance(unit, Segment) else [(unit[0].id, 0)]
+                draws[-1] += [id for id, _ in tokens]
+        return draws
 
     def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.

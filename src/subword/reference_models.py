@@ -5,17 +5,20 @@ Each says what a piece is encoded to, and where in the piece, in bytes, each tok
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any, Protocol
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import accumulate, pairwise
+from typing import Any, Protocol, TypeAlias
 
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
-from .errors import FormatError
+from .errors import FormatError, SubwordValueError
 from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordLevel, WordPiece
 from .unigram import reference as unigram
 from .unigram.reference import float32
 from .wordpiece import reference as wordpiece
+
+IsPassed: TypeAlias = Callable[[], bool]
 
 
 class ReferenceModel(Protocol):
@@ -24,8 +27,11 @@ class ReferenceModel(Protocol):
     missing: bytes
     """Bytes that it cannot encode; none of them stands in well-formed text."""
 
-    def encode(self, text: str) -> Iterator[tuple[int, int]]:
-        """The id of each token of a piece, and where it ends, in bytes."""
+    def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
+        """The id of each token of a piece, and where it ends, in bytes.
+
+        With `is_passed`, merges are passed over (WordPiece: entries), and none is looked up as a whole.
+        """
 
     def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
         """The ids that the last merge of an entry joins, if one does."""
@@ -52,14 +58,14 @@ class ReferenceBPE:
         self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
         self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
 
-    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+    def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
         data = text_bytes(text)
-        if self.model.ignore_merges and data in self.ids:
+        if self.model.ignore_merges and data in self.ids and is_passed is None:
             ids = [self.ids[data]]
         elif self.model.priority == "rank":
-            ids = reference.encode_by_rank(data, self.ids)
+            ids = reference.encode_by_rank(data, self.ids, is_passed or reference.none)
         else:
-            ids = reference.encode(self.units_of(text), self.merges, self.ranks)
+            ids = reference.encode(self.units_of(text), self.merges, self.ranks, is_passed or reference.none)
         sizes = {}  # of the characters, by where they start
         at = 0
         for char in text:
@@ -112,12 +118,19 @@ class ReferenceWordPiece:
         self.ids = dict(model.vocab.items())
         self.bytes = {id: piece for piece, id in self.ids.items()}
 
-    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+    def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
         model, data = self.model, text_bytes(text)
         prefix = model.continuing_subword_prefix.encode()
         entries = [self.bytes[model.unk]]
+        ends = list(accumulate(len(text_bytes(char)) for char in text))
+
+        def is_left_out(start: int, end: int) -> bool:
+            # never the entry of a single character
+            return is_passed is not None and end > ends[bisect_right(ends, start)] and is_passed()
+
         if len(text) <= model.max_input_chars_per_word:
-            entries = wordpiece.encode(data, self.ids, self.bytes[model.unk], prefix, max_chars=len(data))
+            unk = self.bytes[model.unk]
+            entries = wordpiece.encode(data, self.ids, unk, prefix, max_chars=len(data), is_passed=is_left_out)
         end = 0
         for number, entry in enumerate(entries, 1):
             end += len(entry) - (len(prefix) if end else 0)
@@ -144,6 +157,8 @@ class ReferenceScored:
         if single:
             self.unk_score = float32(self.unk_score)
         self.ids: dict[str, int] = {}
+        spelled = {id: piece.decode("utf-8", "surrogateescape") for (piece, id), _, _ in rows}
+        self.ranks = {(spelled[int(a)], spelled[int(b)]): rank for rank, (a, b) in enumerate(model.merges)}
         for (piece, id), score, kind in rows:
             text = piece.decode("utf-8", "surrogateescape")
             if kind == BYTE:
@@ -156,9 +171,11 @@ class ReferenceScored:
             self.scores[text] = score
             self.ids[text] = id
 
-    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+    def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
         unigram_model = isinstance(self.model, Unigram)
-        pieces = self.segment(text) if unigram_model else self.merge(text)
+        if unigram_model and is_passed:
+            raise SubwordValueError("a unigram model merges nothing that dropout could pass over: give alpha")
+        pieces = self.segment(text) if unigram_model else self.merge(text, is_passed or reference.none)
         end, unknown = 0, False
         for piece in pieces:
             start, end = end, end + len(text_bytes(piece))
@@ -175,9 +192,16 @@ class ReferenceScored:
     def segment(self, text: str) -> list[str]:
         return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]
 
-    def merge(self, text: str) -> list[str]:
+    def merge(self, text: str, is_passed: IsPassed) -> list[str]:
         """Characters and user-defined entries; then the best pair, again and again."""
+
+        def worth(left: str, right: str) -> float | None:
+            if self.ranks:
+                return -self.ranks[left, right] if (left, right) in self.ranks else None
+            return self.scores.get(left + right)
+
         symbols, frozen, at = list[str](), list[bool](), 0
+        passed = [False] * len(text)  # the pair at each place, as long as neither of the two has changed
         while at < len(text):
             found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
             symbols.append(found or text[at])
@@ -185,15 +209,20 @@ class ReferenceScored:
             at += len(symbols[-1])
         while True:
             pairs = [
-                (self.scores[left + right], -place)
-                for place, (left, right) in enumerate(pairwise(symbols))
-                if left + right in self.scores and not frozen[place] and not frozen[place + 1]
+                (score, -place)
+                for place, pair in enumerate(pairwise(symbols))
+                if (score := worth(*pair)) is not None and not frozen[place] and not frozen[place + 1]
+                if not passed[place]
             ]
             if not pairs:
                 return symbols
             place = -max(pairs)[1]
+            passed[place] = is_passed()
+            if passed[place]:
+                continue
             symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
-            del frozen[place + 1]
+            del frozen[place + 1], passed[place]
+            passed[place] = passed[max(place - 1, 0)] = False
 
     def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
         return None
@@ -208,7 +237,9 @@ class ReferenceWordLevel:
         self.unk = model.unk
         self.ids = dict(model.vocab.items())
 
-    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+    def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
+        if is_passed:
+            raise SubwordValueError("words are looked up: there is nothing to pass over")
         data = text_bytes(text)
         yield self.ids.get(data, self.unk), len(data)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from .encoding import Chat, Encoding, Padded, Ragged
 from .engine import ENDS, ReferenceEngine, compile_spec
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
-from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex, Unigram
+from .spec import BPE, MAX_ID, ExtraToken, MatchTokens, Spec, SplitRegex, Unigram, WordLevel
 from .special import find_fim
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
@@ -254,26 +254,84 @@ class Tokenizer:
         """
         return sampling.nbest(self._parts(text), integer("n", n, 1))
 
+    @overload
     def sample(
-        self, text: Text, alpha: float = 1.0, *, seed: int, n: int = 1, nbest: int | None = None, distinct: bool = False
-    ) -> list[tuple[list[int], float]]:
-        """`n` random segmentations of a text, each with the logarithm of its probability (Kudo 2018, "Subword
-        Regularization").
+        self,
+        text: Text,
+        alpha: float = 1.0,
+        *,
+        seed: int | None = None,
+        n: int = 1,
+        nbest: int | None = None,
+        distinct: bool = False,
+    ) -> list[tuple[list[int], float]]: ...
 
-        A segmentation is drawn with a probability proportional to exp(`alpha` x its score), of all that there are, or
-        of the `nbest` best: 0 draws all alike, 1 by the model, and large numbers nearly always the best one. With
-        `distinct`, none is drawn twice. Special tokens are just text. The same `seed` draws the same.
+    @overload
+    def sample(
+        self, text: Text, *, dropout: float, seed: int | None = None, n: int = 1, allowed_special: Names = NONE
+    ) -> list[list[int]]: ...
+
+    def sample(
+        self,
+        text: Text,
+        alpha: float = 1.0,
+        *,
+        seed: int | None = None,
+        n: int = 1,
+        nbest: int | None = None,
+        distinct: bool = False,
+        dropout: float | None = None,
+        allowed_special: Names = NONE,
+    ) -> list[tuple[list[int], float]] | list[list[int]]:
+        """`n` random segmentations of a text. The same `seed` draws the same, everywhere; without one, draws are new.
+
+        Of a Unigram, each with the logarithm of its probability (Kudo 2018, "Subword Regularization"). A segmentation
+        is drawn with a probability proportional to exp(`alpha` x its score), of all that there are, or of the `nbest`
+        best: 0 draws all alike, 1 by the model, and large numbers nearly always the best one. With `distinct`, none is
+        drawn twice. Special tokens are just text.
+
+        Of other models, with `dropout`, a list of ids each. 0 is `encode`, 1 gives bytes or characters; in between
+
+        * a BPE passes merges over with that probability (Provilkov et al. 2020, "BPE-Dropout", algorithm 1): at each
+          step each merge that is possible now is passed over or not, independently of all others and of earlier steps,
+          and the first that is not, by rank and then from the left, is made. Where all are passed over, that is the
+          end. Nothing is looked up as a whole.
+        * a ScoreBPE, whose pieces are whole texts, does as SentencePiece: a merge that was passed over is not tried
+          again, as long as both its tokens stay.
+        * a WordPiece takes at each place the longest entry that is not passed over. Those of one character never are
+          (Hiraoka 2022, "MaxMatch-Dropout").
+
+        Extra tokens are never broken; special ones are just text, but for those in `allowed_special`.
 
         Raises:
-            SubwordValueError: the model is not a Unigram; `distinct` goes with text that is one piece.
+            SubwordValueError: the model is not a Unigram, and no `dropout` is given, or the other way round; `distinct`
+                goes with text that is one piece.
         """
-        parts, n, alpha = self._parts(text), integer("n", n, 1), _number("alpha", alpha)
-        seed = integer("seed", seed)
+        n = integer("n", n, 1)
+        seed = int.from_bytes(os.urandom(7), "big") if seed is None else integer("seed", seed)
+        if dropout is not None:
+            self._takes_dropout(dropout)
+            if alpha != 1.0 or nbest is not None or distinct:
+                raise SubwordValueError("dropout goes with n, seed and allowed_special only")
+            policy, _ = self._how(allowed_special, NONE, False)
+            draws: list[list[int]] = self._engine.encode_with_dropout(text, policy, dropout, seed, n)
+            return draws
+        if hashable("allowed_special", allowed_special):
+            raise SubwordValueError("allowed_special goes with dropout only")
+        parts, alpha = self._parts(text), _number("alpha", alpha)
         if nbest is not None:
             if distinct:
                 raise SubwordValueError("give nbest or distinct, not both")
             return sampling.sample_of_nbest(parts, n, alpha, integer("nbest", nbest, 1), seed)
         return (sampling.sample_different if distinct else sampling.sample)(parts, n, alpha, seed)
+
+    def _takes_dropout(self, dropout: float) -> None:
+        if not 0 <= _number("dropout", dropout) <= 1:
+            raise SubwordValueError(f"dropout must be a probability, from 0 to 1, not {dropout!r}")
+        if isinstance(self._spec.model, (Unigram, WordLevel)):
+            instead = "give alpha instead" if isinstance(self._spec.model, Unigram) else "it looks words up"
+            kind = type(self._spec.model).__name__
+            raise SubwordValueError(f"a {kind} has nothing that dropout could pass over: {instead}")
 
     def entropy(self, text: Text, alpha: float = 1.0) -> float:
         """The entropy, in nats, of the segmentations of a text as `sample` draws them.
@@ -283,13 +341,32 @@ class Tokenizer:
         """
         return sampling.entropy(self._parts(text), _number("alpha", alpha))
 
+    def marginals(self, text: Text, alpha: float = 1.0) -> list[tuple[int, int, int, float]]:
+        """Every token that may stand somewhere in a text, with the probability that `sample` draws it there.
+
+        Rows of id, start, end and probability, by where they start and end: in characters for `str`, bytes for `bytes`.
+        Extra tokens are certain; of unknown characters each has a row of its own.
+
+        Raises:
+            SubwordValueError: the model is not a Unigram.
+        """
+        rows: list[tuple[int, int, int, float]]
+        rows = self._with_probabilities().marginals(text, self._ordinary_policy, _number("alpha", alpha))
+        return rows
+
     def _parts(self, text: Text) -> list[sampling.Part]:
+        parts: list[sampling.Part] = self._with_probabilities().segmentations(text, self._ordinary_policy)
+        return parts
+
+    def _with_probabilities(self) -> Any:
         if not isinstance(self._spec.model, Unigram):
             kind = type(self._spec.model).__name__
-            raise SubwordValueError(f"a {kind} gives segmentations no probabilities; only a Unigram does")
+            raise SubwordValueError(
+                f"a {kind} gives segmentations no probabilities; only a Unigram does (others draw with dropout)"
+            )
         if not isinstance(self._engine, _core.Engine) or not isinstance(self._ordinary_policy, _core.Policy):
             raise SubwordValueError("the plain-Python engine draws no samples; subword.unigram.reference shows how")
-        return self._engine.segmentations(text, self._ordinary_policy)
+        return self._engine
 
     def encode_to_numpy(
         self,

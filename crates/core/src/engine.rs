@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::bpe::merge::Queue;
 use crate::bpe::seams::LEAD;
 use crate::cache::{Cache, Count, Encoder, Output};
 use crate::decode::{Decoder, Decoding};
@@ -11,6 +12,7 @@ use crate::extra::{Extra, Policy};
 use crate::hash::IntMap;
 use crate::model::Model;
 use crate::pipeline::{Pipeline, StageRow, Stop, Unit, BATCH};
+use crate::random::Dropout;
 use crate::scored::Scored;
 use crate::unicode::{char_len, class_before};
 use crate::vocab::{show, Token};
@@ -288,6 +290,45 @@ impl Engine {
         }
         spans.chars = char_spans(text, &spans.bytes);
         Ok(spans)
+    }
+
+    /// The ids of a text, `n` times, each time with other merges passed over, by random numbers from `seed`. Numbers are
+    /// taken in the order of the text; draws come one after the other.
+    pub fn encode_with_dropout(
+        &self,
+        text: &[u8],
+        policy: &Policy,
+        (probability, seed): (f64, u64),
+        n: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<Vec<u32>>> {
+        self.check_text(text, policy)?;
+        let (mut draws, mut tokens) = (Vec::new(), Vec::new());
+        let (mut dropout, mut queue) = (Dropout::new(probability, seed), Queue::default());
+        for _ in 0..n {
+            let mut ids = Vec::new();
+            self.pipeline.run(text, policy, false, stop, |unit| {
+                match unit {
+                    Unit::Extra { index, .. } => ids.push(self.pipeline.extras.tokens[index].id),
+                    Unit::Pieces { segment, bounds } => {
+                        for &(start, end) in bounds {
+                            tokens.clear();
+                            let piece = &segment.bytes[start..end];
+                            match probability == 0.0 {
+                                true => self.model.encode(piece, &mut tokens),
+                                false => {
+                                    self.model.encode_with_dropout(piece, &mut dropout, &mut queue, &mut tokens)?
+                                }
+                            }
+                            ids.extend(tokens.iter().map(|&token| self.model.vocab().id(token)));
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+            draws.push(ids);
+        }
+        Ok(draws)
     }
 
     pub fn count(&self, text: &[u8], policy: &Policy, add_special_tokens: bool, stop: Stop<'_>) -> Result<usize> {

@@ -28,6 +28,7 @@ pub mod normalize;
 pub mod parallel;
 pub mod pieces;
 pub mod pipeline;
+pub mod random;
 pub mod ranks;
 pub mod runs;
 pub mod scored;

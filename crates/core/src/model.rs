@@ -7,9 +7,11 @@
 //! To add a kind: a variant here, a row for it in each `match`, a constructor of `Model` in the binding, and a class in
 //! `spec.py`.
 
+use crate::bpe::merge::Queue;
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::random::Dropout;
 use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
 use crate::wordlevel::WordLevel;
@@ -66,6 +68,23 @@ impl Model {
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
             Self::WordLevel(words) => words.encode(piece, out),
         }
+    }
+
+    /// Appends the tokens of a piece of which merges, or entries, are passed over at random.
+    pub fn encode_with_dropout(
+        &self,
+        piece: &[u8],
+        dropout: &mut Dropout,
+        queue: &mut Queue,
+        out: &mut Vec<Token>,
+    ) -> Result<()> {
+        match self {
+            Self::Bpe(bpe) => bpe.encode_with_dropout(piece, dropout, queue, out),
+            Self::WordPiece(wordpiece) => wordpiece.encode_with_dropout(piece, dropout, out),
+            Self::Scored(scored) => return scored.encode_with_dropout(piece, dropout, |token, _| out.push(token)),
+            Self::WordLevel(_) => return Err(Error::value("words are looked up: there is nothing to pass over")),
+        }
+        Ok(())
     }
 
     /// Appends the tokens of some pieces, in any order, and says where those of each are.

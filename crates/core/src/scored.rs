@@ -2,6 +2,7 @@
 //! score, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
 
 use crate::error::{Error, Result};
+use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
 use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
 use crate::vocab::{Token, Vocab};
@@ -201,6 +202,22 @@ impl Scored {
         self.resolve(piece, &found, &mut emit);
     }
 
+    /// The same with some merges passed over.
+    pub fn encode_with_dropout(
+        &self,
+        piece: &[u8],
+        dropout: &mut Dropout,
+        mut emit: impl FnMut(Token, usize),
+    ) -> Result<()> {
+        let Algorithm::Merges(model) = &self.algorithm else {
+            return Err(Error::value("a unigram model merges nothing that dropout could pass over: give alpha"));
+        };
+        let mut found = Vec::with_capacity(piece.len() / 2 + 1);
+        model.encode_with_dropout(piece, dropout, &mut found);
+        self.resolve(piece, &found, &mut emit);
+        Ok(())
+    }
+
     /// The same of a segmentation in which characters may be unknown.
     pub fn resolve(&self, piece: &[u8], found: &[(Token, usize)], emit: &mut impl FnMut(Token, usize)) {
         let (mut start, mut unknown) = (0, None);
@@ -221,6 +238,21 @@ impl Scored {
         }
         if let Some(end) = unknown {
             emit(self.unk, end);
+        }
+    }
+
+    /// The same of one token: an entry, a character that is unknown, or the bytes of one.
+    pub fn resolve_one(
+        &self,
+        piece: &[u8],
+        (start, end): (usize, usize),
+        token: Token,
+        emit: &mut impl FnMut(Token, usize),
+    ) {
+        match &self.bytes {
+            _ if token != UNKNOWN => emit(token, end),
+            Some(bytes) => (start..end).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1)),
+            None => emit(self.unk, end),
         }
     }
 

@@ -482,6 +482,35 @@ impl Engine {
         Ok(PyBytes::new(py, &self.engine.token_bytes(id).checked()?))
     }
 
+    /// The ids of a text, `n` times, with merges passed over.
+    fn encode_with_dropout(
+        &self,
+        py: Python<'_>,
+        text: Text<'_>,
+        policy: &Policy,
+        dropout: f64,
+        seed: u64,
+        n: usize,
+    ) -> PyResult<Vec<Vec<u32>>> {
+        let bytes = text.bytes();
+        interruptible(py, |stop| self.engine.encode_with_dropout(bytes, &policy.0, (dropout, seed), n, stop))
+    }
+
+    /// What may stand in a text: ids, where each starts and ends (characters for `str`), and how probable that is.
+    fn marginals(
+        &self,
+        py: Python<'_>,
+        text: Text<'_>,
+        policy: &Policy,
+        alpha: f64,
+    ) -> PyResult<Vec<(u32, usize, usize, f64)>> {
+        let bytes = text.bytes();
+        let rows = interruptible(py, |stop| pieces::marginals(&self.engine, bytes, &policy.0, alpha, stop))?;
+        let spans: Vec<_> = rows.iter().map(|row| row.1).collect();
+        let spans = text.native_spans(&spans).into_iter();
+        Ok(rows.iter().zip(spans).map(|(&(id, _, share), (start, end))| (id, start, end, share)).collect())
+    }
+
     /// The parts of a text: ids of extra tokens, and all segmentations of what is between them.
     fn segmentations(&self, py: Python<'_>, text: Text<'_>, policy: &Policy) -> PyResult<Vec<Py<PyAny>>> {
         let bytes = text.bytes();

@@ -11,9 +11,10 @@ use subword_core as core;
 use subword_core::engine::Engine;
 use subword_core::extra::Policy;
 use subword_core::pipeline::{Stop, Unit};
+use subword_core::random::Random;
 use subword_core::scored::Scored;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
-use subword_core::unigram::lattice::{Lattice, Path, Random};
+use subword_core::unigram::lattice::{Lattice, Path};
 use subword_core::unigram::train::{train, Options};
 use subword_core::unigram::{Kind, Precision, Rules, UNKNOWN};
 
@@ -85,6 +86,41 @@ pub fn parts(engine: &Engine, text: &[u8], policy: &Policy, stop: Stop<'_>) -> c
         Ok(())
     })?;
     Ok(parts)
+}
+
+/// Every token that may stand somewhere in a text: its id, the bytes that it covers, and how probable it is there.
+pub fn marginals(
+    engine: &Engine,
+    text: &[u8],
+    policy: &Policy,
+    alpha: f64,
+    stop: Stop<'_>,
+) -> core::Result<Vec<(u32, (usize, usize), f64)>> {
+    engine.check_text(text, policy)?;
+    let mut rows = Vec::new();
+    let model = engine.shared_model();
+    let model = scored(&model)?;
+    engine.pipeline.run(text, policy, false, stop, |unit| {
+        match unit {
+            Unit::Extra { index, span } => rows.push((engine.pipeline.extras.tokens[index].id, span, 1.0)),
+            Unit::Pieces { segment, bounds } => {
+                for &(from, to) in bounds {
+                    let piece = &segment.bytes[from..to];
+                    let lattice = Lattice::new(model.unigram()?, piece)?;
+                    for ((start, end, token), share) in lattice.spans().zip(lattice.marginals(alpha).0) {
+                        let mut at = start;
+                        model.resolve_one(piece, (start, end), token, &mut |token, end| {
+                            rows.push((model.vocab().id(token), segment.span(from + at, from + end), share));
+                            at = end;
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    rows.sort_by_key(|&(id, span, _)| (span, id));
+    Ok(rows)
 }
 
 /// Random numbers from 0 up to, but not, 1.

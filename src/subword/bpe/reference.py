@@ -27,7 +27,7 @@ library and can be pasted into a notebook.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -208,29 +208,64 @@ def train_whole_characters(
     return {(entries[left], entries[right]): entries[id] for (left, right), id in merges.items()}
 
 
-def encode(ids: Iterable[int], merges: Mapping[Pair, int], ranks: Mapping[Pair, int] | None = None) -> list[int]:
+def random_units(seed: int) -> Iterator[float]:
+    """Random numbers from 0 up to, but not, 1, the same everywhere: 53 bits each of SplitMix64 (Steele et al. 2014).
+
+    Example:
+        >>> [round(unit, 6) for unit, _ in zip(random_units(1), range(3))]
+        [0.566464, 0.745571, 0.970474]
+    """
+    while True:
+        seed = (seed + 0x9E3779B97F4A7C15) % 2**64
+        bits = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        bits = (bits ^ bits >> 27) * 0x94D049BB133111EB % 2**64
+        yield ((bits ^ bits >> 31) >> 11) / 2**53
+
+
+def none() -> bool:
+    """No merge is passed over."""
+    return False
+
+
+def dropout(probability: float, random: Iterator[float]) -> Callable[[], bool]:
+    """Each merge is passed over with this probability whenever it could be made: Provilkov et al. 2020, algorithm 1."""
+    return lambda: next(random) < probability
+
+
+def encode(
+    ids: Iterable[int],
+    merges: Mapping[Pair, int],
+    ranks: Mapping[Pair, int] | None = None,
+    is_passed: Callable[[], bool] = none,
+) -> list[int]:
     """Merge neighbours until none can be: always the pair learned earliest, and of equals the leftmost.
 
     `ids` are the ids of the single symbols of one piece; bytes are their own. A pair learned earlier has a lower new
     id. Where a vocabulary is numbered otherwise, `ranks` tells how early: pair -> rank, the lowest first.
+
+    With `dropout` for `is_passed`, each step asks it of the merges that are possible, in their order, and makes the
+    first that is not passed over. Where all are, that is the end.
 
     Example:
         >>> encode(b"hugs", {(117, 103): 256, (104, 256): 257})
         [257, 115]
         >>> encode(b"abc", {(97, 98): 256, (98, 99): 257}, ranks={(97, 98): 1, (98, 99): 0})
         [97, 257]
+        >>> encode(b"hugs", {(117, 103): 256, (104, 256): 257}, is_passed=dropout(1, random_units(0)))
+        [104, 117, 103, 115]
     """
     ids = list(ids)
     ranks = merges if ranks is None else ranks
     while True:
         known = [(ranks[pair], i) for i, pair in enumerate(pairwise(ids)) if pair in merges]
-        if not known:
+        # the lowest rank, then the leftmost place
+        chosen = next((i for _, i in sorted(known) if not is_passed()), None)
+        if chosen is None:
             return ids
-        _, i = min(known)  # the lowest rank, then the leftmost place
-        ids[i : i + 2] = [merges[ids[i], ids[i + 1]]]
+        ids[chosen : chosen + 2] = [merges[ids[chosen], ids[chosen + 1]]]
 
 
-def encode_by_rank(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
+def encode_by_rank(piece: bytes, ranks: Mapping[bytes, int], is_passed: Callable[[], bool] = none) -> list[int]:
     """Encode without a list of merges: any two neighbours that together spell an entry may merge, the lowest id first.
 
     This is tiktoken's rule. It gives what `encode` gives when the ids stand in the order of learning and each entry,
@@ -243,10 +278,10 @@ def encode_by_rank(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
         known = [(ranks[left + right], i) for i, (left, right) in enumerate(pairwise(parts)) if left + right in ranks]
-        if not known:
+        chosen = next((i for _, i in sorted(known) if not is_passed()), None)
+        if chosen is None:
             return [ranks[part] for part in parts]
-        _, i = min(known)  # the lowest rank, then the leftmost place
-        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        parts[chosen : chosen + 2] = [parts[chosen] + parts[chosen + 1]]
 
 
 def decode(ids: Iterable[int], vocab: Sequence[bytes] | Mapping[int, bytes]) -> bytes:

@@ -134,8 +134,18 @@ def make_vocab(
     return {symbol: id for id, symbol in enumerate(dict.fromkeys([unk, *alphabet, *merges.values()]))}
 
 
-def encode(word: Any, vocab: Collection[Any], unk: Any = UNK, prefix: Any = PREFIX, max_chars: int = 100) -> list[Any]:
+def encode(
+    word: Any,
+    vocab: Collection[Any],
+    unk: Any = UNK,
+    prefix: Any = PREFIX,
+    max_chars: int = 100,
+    is_passed: Callable[[int, int], bool] = lambda start, end: False,
+) -> list[Any]:
     """The longest entry that the word starts with, then the longest for what is left, `##` in front.
+
+    An entry for `word[start:end]` for which `is_passed(start, end)` is as if it were not there. If that is so by
+    chance, each time anew, and never for a single character, it is MaxMatch-Dropout (Hiraoka 2022).
 
     Example:
         >>> encode("unaffable", ["[UNK]", "un", "##aff", "##able", "##a"])
@@ -151,7 +161,7 @@ def encode(word: Any, vocab: Collection[Any], unk: Any = UNK, prefix: Any = PREF
         # try the whole rest first, then ever shorter parts of it
         for end in range(len(word), start, -1):
             entry = word[start:end] if start == 0 else prefix + word[start:end]
-            if entry in vocab:
+            if entry in vocab and not is_passed(start, end):
                 break
         else:
             return [unk]  # one place without an entry, and the whole word is unknown

@@ -2,6 +2,7 @@
 //! pair has a rule. Twice: by scanning, for short pieces; from a queue, for long ones.
 
 use super::rules::{Rule, Rules};
+use crate::random::Dropout;
 use crate::vocab::Token;
 
 /// Appends the tokens of a piece, given what it starts as, and tells `merged` the rules in the order in which they are
@@ -139,28 +140,59 @@ impl Queue {
     /// Merges until no rule is left, and tells `merged` the rules in the order in which they are used.
     #[inline]
     pub fn merge(&mut self, rules: &Rules, mut merged: impl FnMut((Token, Token, Rule))) {
-        let len = self.places.len();
         while self.top < NO_RULE {
             let (rank, at) = ((self.top >> 32) as u32, self.top as u32 as usize);
-            let Place { token, next: right, previous, makes } = self.places[at];
-            let Place { token: other, next: after, .. } = self.places[right as usize];
-            merged((token, other, Rule { rank, token: makes }));
-            self.take(at);
-            self.take(right as usize);
-            self.places[at].token = makes;
-            self.places[at].next = after;
-            if previous != START {
-                let previous = previous as usize;
-                self.take(previous);
-                if let Some(rule) = rules.get(self.places[previous].token, makes) {
-                    self.put(previous, rule);
+            let Place { token, next: right, makes, .. } = self.places[at];
+            merged((token, self.places[right as usize].token, Rule { rank, token: makes }));
+            self.join(at, rules);
+        }
+    }
+
+    /// The same where merges are passed over at random: each time, all that there are, in their order, until one is not.
+    /// It is made. Those that were passed over wait `again` for the next time, or else are not made as long as both their
+    /// tokens stay. The end is where all are passed over.
+    pub fn merge_some(&mut self, rules: &Rules, dropout: &mut Dropout, again: bool) {
+        let mut passed = Vec::new();
+        while self.top < NO_RULE {
+            let (rank, at) = ((self.top >> 32) as u32, self.top as u32 as usize);
+            if dropout.drops() {
+                if again {
+                    passed.push((rank, at));
+                }
+                self.take(at);
+                continue;
+            }
+            let Place { next: right, previous, .. } = self.places[at];
+            self.join(at, rules);
+            for (rank, place) in passed.drain(..) {
+                // What stood beside the pair has been looked at anew.
+                if place != right as usize && place != previous as usize {
+                    self.put(place, Rule { rank, token: self.places[place].makes });
                 }
             }
-            if (after as usize) < len {
-                self.places[after as usize].previous = at as u32;
-                if let Some(rule) = rules.get(makes, self.places[after as usize].token) {
-                    self.put(at, rule);
-                }
+        }
+    }
+
+    /// Makes the merge at a place.
+    #[inline]
+    fn join(&mut self, at: usize, rules: &Rules) {
+        let Place { next: right, previous, makes, .. } = self.places[at];
+        let after = self.places[right as usize].next;
+        self.take(at);
+        self.take(right as usize);
+        self.places[at].token = makes;
+        self.places[at].next = after;
+        if previous != START {
+            let previous = previous as usize;
+            self.take(previous);
+            if let Some(rule) = rules.get(self.places[previous].token, makes) {
+                self.put(previous, rule);
+            }
+        }
+        if (after as usize) < self.places.len() {
+            self.places[after as usize].previous = at as u32;
+            if let Some(rule) = rules.get(makes, self.places[after as usize].token) {
+                self.put(at, rule);
             }
         }
     }

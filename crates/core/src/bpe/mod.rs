@@ -31,10 +31,12 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 use crate::memory::Table;
 use crate::pipeline::BATCH;
+use crate::random::Dropout;
 use crate::vocab::{show, Token, Vocab};
 pub use counts::{Counts, Entries};
+use merge::Queue;
 pub use prove::{Known, Proven};
-use rules::Rules;
+use rules::{Merge, Rules};
 use seams::Seams;
 pub use trie::Direction;
 use trie::Trie;
@@ -57,6 +59,7 @@ pub struct Bpe {
     /// Where pieces do not just start as their bytes.
     units: Option<Units>,
     rules: Rules,
+    every_rule: EveryRule,
     ignore_merges: bool,
     proof: Proof,
     longest: usize,
@@ -70,6 +73,15 @@ pub struct Bpe {
     /// Bytes of long pieces that were merged without a trie.
     queued: AtomicUsize,
     seams: OnceLock<Seams>,
+}
+
+/// The rules of a model, those too that are never used, as others always come before: where merges are passed over, they
+/// are.
+enum EveryRule {
+    /// `Bpe::rules` are all.
+    Kept,
+    /// All, when they are first needed, of a merge list or (None) by ranks.
+    Made(Option<Vec<Merge>>, OnceLock<Rules>),
 }
 
 /// What `prove` found out about a vocabulary.
@@ -142,6 +154,10 @@ impl Bpe {
                 }
             }
         };
+        let every_rule = match merges {
+            Some(merges) if merges.len() == rules.len() => EveryRule::Kept,
+            merges => EveryRule::Made(merges, OnceLock::new()),
+        };
         Ok(Self {
             longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
             has_room: Trie::has_room(&vocab),
@@ -150,6 +166,7 @@ impl Bpe {
             missing,
             units,
             rules,
+            every_rule,
             ignore_merges,
             proof,
             pairs: OnceLock::new(),
@@ -273,6 +290,23 @@ impl Bpe {
             true => merge::short(first.into_iter(), &self.rules, out, |_| {}),
             false => merge::long(first.into_iter(), &self.rules, out, |_| {}),
         }
+    }
+
+    /// Appends the tokens of a piece of which some merges are passed over. None is looked up as a whole.
+    pub fn encode_with_dropout(&self, piece: &[u8], dropout: &mut Dropout, queue: &mut Queue, out: &mut Vec<Token>) {
+        let mut first = Vec::with_capacity(piece.len());
+        match &self.units {
+            Some(units) => units.push_first(&self.vocab, &self.byte_tokens, piece, &mut first),
+            None => first.extend(self.start(piece)),
+        }
+        let rules = match &self.every_rule {
+            EveryRule::Kept => &self.rules,
+            EveryRule::Made(Some(merges), made) => built(made, || Rules::from_merges(merges)),
+            EveryRule::Made(None, made) => built(made, || Rules::from_ranks(&self.vocab)),
+        };
+        queue.start(&first, rules);
+        queue.merge_some(rules, dropout, true);
+        out.extend(queue.tokens());
     }
 
     /// The bytes of text that `token` covers at `pos` in a piece, where it is not the last.

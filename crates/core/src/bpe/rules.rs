@@ -25,6 +25,7 @@ pub struct Rules {
     tags: Vec<u8>,
     slots: Table<(u64, Rule)>,
     shift: u32,
+    len: usize,
 }
 
 /// So many tags are looked at together.
@@ -42,7 +43,7 @@ impl Rules {
     pub fn with_room(rules: usize) -> Self {
         let bits = (rules * 2).next_power_of_two().max(16).trailing_zeros();
         let slots = Table::filled((NO_KEY, Rule::NONE), 1 << bits);
-        Self { tags: vec![0; slots.len() + TAGS], slots, shift: 64 - bits }
+        Self { tags: vec![0; slots.len() + TAGS], slots, shift: 64 - bits, len: 0 }
     }
 
     /// Adds the rule of a pair that has none. There must be room for it.
@@ -57,6 +58,12 @@ impl Rules {
             self.tags[room + at] = tag;
         }
         self.slots[at] = (key(left, right), rule);
+        self.len += 1;
+    }
+
+    /// How many rules there are.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {

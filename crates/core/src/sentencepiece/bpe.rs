@@ -9,6 +9,7 @@ use crate::bpe::rules::{merges, Rule, Rules};
 use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
+use crate::random::Dropout;
 use crate::unigram::trie::{Trie, NONE};
 use crate::unigram::{char_len, Kind};
 use crate::vocab::{show, Token, Vocab};
@@ -174,10 +175,7 @@ impl ScoreBpe {
     fn encode_part(&self, text: &[u8], start: usize, scratch: &mut Scratch, out: &mut Vec<(Token, usize)>) {
         let Scratch { symbols, tokens, queue } = scratch;
         symbols.clear();
-        symbols.extend(characters(text).map(|character| match character {
-            [byte] if byte.is_ascii() => self.ascii[usize::from(*byte)],
-            _ => self.characters.get(&code(character).into()).copied().unwrap_or(UNKNOWN),
-        }));
+        symbols.extend(characters(text).map(|character| self.symbol(character)));
         tokens.clear();
         if symbols.len() <= SHORT {
             short(symbols.iter().copied(), &self.rules, tokens, |_| {});
@@ -188,9 +186,57 @@ impl ScoreBpe {
         }
         let mut at = 0;
         for &mut token in tokens {
-            let is_entry = (token as usize) < self.vocab.len();
-            at += if is_entry { self.vocab.piece_len(token) } else { char_len(text, at) };
-            out.push((if is_entry { token } else { UNKNOWN }, start + at));
+            let (token, end) = self.entry(token, text, at);
+            out.push((token, start + end));
+            at = end;
+        }
+    }
+
+    fn symbol(&self, character: &[u8]) -> Token {
+        match character {
+            [byte] if byte.is_ascii() => self.ascii[usize::from(*byte)],
+            _ => self.characters.get(&code(character).into()).copied().unwrap_or(UNKNOWN),
+        }
+    }
+
+    /// What a symbol is that stands at a place of a text, and where it ends.
+    fn entry(&self, symbol: Token, text: &[u8], at: usize) -> (Token, usize) {
+        match (symbol as usize) < self.vocab.len() {
+            true => (symbol, at + self.vocab.piece_len(symbol)),
+            false => (UNKNOWN, at + char_len(text, at)),
+        }
+    }
+
+    /// The same with some merges passed over, each once, as in SentencePiece: those of the whole text in their order, which
+    /// is the order in which random numbers are taken. User-defined entries stay whole.
+    pub fn encode_with_dropout(&self, text: &[u8], dropout: &mut Dropout, out: &mut Vec<(Token, usize)>) {
+        let (mut symbols, mut frozen, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
+        while at < text.len() {
+            // Nothing merges with what is unknown.
+            let (symbol, end) = match self.frozen_at(text, at) {
+                Some((end, token)) => {
+                    frozen.push((at, (token, end)));
+                    (UNKNOWN, end)
+                }
+                None => {
+                    let end = at + char_len(text, at);
+                    (self.symbol(&text[at..end]), end)
+                }
+            };
+            symbols.push(symbol);
+            at = end;
+        }
+        let mut queue = Queue::default();
+        queue.start(&symbols, &self.rules);
+        queue.merge_some(&self.rules, dropout, false);
+        let (mut frozen, mut at) = (frozen.into_iter().peekable(), 0);
+        for symbol in queue.tokens() {
+            let found = match frozen.next_if(|&(start, _)| start == at) {
+                Some((_, found)) => found,
+                None => self.entry(symbol, text, at),
+            };
+            out.push(found);
+            at = found.1;
         }
     }
 }

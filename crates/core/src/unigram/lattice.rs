@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::{char_len, Unigram, UNKNOWN};
 use crate::error::{Error, Result};
+use crate::random::Random;
 use crate::vocab::Token;
 
 /// Tokens, each with the byte at which it ends.
@@ -302,32 +303,4 @@ fn log_sum(values: impl IntoIterator<Item = f64> + Clone) -> f64 {
         return largest;
     }
     largest + values.into_iter().map(|value| (value - largest).exp()).sum::<f64>().ln()
-}
-
-/// Random numbers from a seed, the same on every machine: SplitMix64.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    /// From 0 up to, but not, 1.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Of the standard Gumbel distribution.
-    fn gumbel(&mut self) -> f64 {
-        let unit = (self.bits() >> 11) as f64 + 0.5;
-        -(-(unit / (1u64 << 53) as f64).ln()).ln()
-    }
 }

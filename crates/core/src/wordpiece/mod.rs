@@ -13,7 +13,8 @@ pub mod words;
 use automaton::Automaton;
 
 use crate::error::{Error, Result};
-use crate::unicode::char_count;
+use crate::random::Dropout;
+use crate::unicode::{char_count, char_len};
 use crate::vocab::{show, Token, Vocab};
 
 pub struct WordPiece {
@@ -23,6 +24,8 @@ pub struct WordPiece {
     /// Pieces of more characters are unknown.
     max_chars: usize,
     automaton: Automaton,
+    /// The most bytes that an entry has behind the prefix.
+    longest: usize,
 }
 
 impl WordPiece {
@@ -30,7 +33,8 @@ impl WordPiece {
     pub fn new(vocab: Vocab, prefix: Vec<u8>, unk: u32, max_chars: usize) -> Result<Self> {
         let unk = vocab.token_of_id(unk).ok_or_else(|| Error::format(format!("`unk`: no entry has the id {unk}")))?;
         let automaton = Automaton::new(&vocab, &prefix, max_chars)?;
-        Ok(Self { vocab, prefix, unk, max_chars, automaton })
+        let longest = (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0);
+        Ok(Self { vocab, prefix, unk, max_chars, automaton, longest })
     }
 
     /// Appends the tokens of a piece.
@@ -39,10 +43,41 @@ impl WordPiece {
             return;
         }
         let from = out.len();
-        let is_too_long = piece.len() > self.max_chars && char_count(piece) > self.max_chars;
-        if is_too_long || !self.automaton.run(piece, out) {
+        if self.is_too_long(piece) || !self.automaton.run(piece, out) {
             out.truncate(from);
             out.push(self.unk);
+        }
+    }
+
+    fn is_too_long(&self, piece: &[u8]) -> bool {
+        piece.len() > self.max_chars && char_count(piece) > self.max_chars
+    }
+
+    /// The same where entries of more than one character are passed over at random, each at each place for itself
+    /// (Hiraoka 2022, "MaxMatch-Dropout").
+    pub fn encode_with_dropout(&self, piece: &[u8], dropout: &mut Dropout, out: &mut Vec<Token>) {
+        if self.is_too_long(piece) {
+            return out.push(self.unk);
+        }
+        let (from, mut at) = (out.len(), 0);
+        let mut spelled = Vec::new();
+        while at < piece.len() {
+            spelled.clear();
+            spelled.extend_from_slice(if at > 0 { &self.prefix } else { &[] });
+            let before = spelled.len();
+            let rest = &piece[at..piece.len().min(at + self.longest)];
+            spelled.extend_from_slice(rest);
+            let one = char_len(piece, at);
+            let found = (1..=rest.len()).rev().find_map(|len| {
+                let token = self.vocab.find(&spelled[..before + len])?;
+                (len <= one || !dropout.drops()).then_some((len, token))
+            });
+            let Some((len, token)) = found else {
+                out.truncate(from);
+                return out.push(self.unk);
+            };
+            out.push(token);
+            at += len;
         }
     }
 
