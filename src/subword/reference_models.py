@@ -12,7 +12,22 @@ from typing import Any, Protocol
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError
-from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordLevel, WordPiece
+from .spec import (
+    BPE,
+    BYTE,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Characters,
+    Model,
+    ScoreBPE,
+    Scored,
+    Unigram,
+    WordLevel,
+    WordPiece,
+    Words,
+)
 from .unigram import reference as unigram
 from .unigram.reference import float32
 from .wordpiece import reference as wordpiece
@@ -128,11 +143,11 @@ class ReferenceWordPiece:
 
 
 class ReferenceScored:
-    """The best segmentation, or merges by score; then what becomes of characters that are no entry."""
+    """The best segmentation, merges by score, or what is looked up; then what unknown characters become."""
 
     missing = b""
 
-    def __init__(self, model: Unigram | ScoreBPE) -> None:
+    def __init__(self, model: Scored) -> None:
         self.model = model
         self.scores: dict[str, float] = {}  # of what text can spell
         self.user_defined: list[str] = []
@@ -149,6 +164,8 @@ class ReferenceScored:
             text = piece.decode("utf-8", "surrogateescape")
             if kind == BYTE:
                 self.bytes[int(piece[3:5], 16)] = id
+            if isinstance(model, (Words, Characters)) and kind != UNKNOWN:
+                self.ids[text] = id
             if kind == UNUSED or (single and kind in (BYTE, UNKNOWN)):
                 continue
             if kind == USER_DEFINED:
@@ -158,8 +175,8 @@ class ReferenceScored:
             self.ids[text] = id
 
     def encode(self, text: str) -> Iterator[tuple[int, int]]:
-        unigram_model = isinstance(self.model, Unigram)
-        pieces = self.segment(text) if unigram_model else self.merge(text)
+        ways = {Unigram: self.segment, ScoreBPE: self.merge, Words: self.words, Characters: self.characters}
+        pieces = ways[type(self.model)](text)
         end, unknown = 0, False
         for piece in pieces:
             start, end = end, end + len(text_bytes(piece))
@@ -176,14 +193,24 @@ class ReferenceScored:
     def segment(self, text: str) -> list[str]:
         return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]
 
-    def merge(self, text: str) -> list[str]:
-        """Characters and user-defined entries; then the best pair, again and again."""
-        symbols, frozen, at = list[str](), list[bool](), 0
+    def words(self, text: str) -> list[str]:
+        """Cut in front of each `▁`."""
+        first, *others = text.split("▁")
+        return [*([first] if first else []), *(f"▁{word}" for word in others)]
+
+    def characters(self, text: str) -> list[str]:
+        """Characters and user-defined entries."""
+        symbols, at = list[str](), 0
         while at < len(text):
             found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
             symbols.append(found or text[at])
-            frozen.append(bool(found))
             at += len(symbols[-1])
+        return symbols
+
+    def merge(self, text: str) -> list[str]:
+        """The best pair becomes one, again and again; user-defined entries do not merge."""
+        symbols = self.characters(text)
+        frozen = [symbol in self.user_defined for symbol in symbols]
         while True:
             pairs = [
                 (self.scores[left + right], -place)
@@ -223,6 +250,8 @@ _CLASSES: dict[type, Any] = {
     WordLevel: ReferenceWordLevel,
     Unigram: ReferenceScored,
     ScoreBPE: ReferenceScored,
+    Words: ReferenceScored,
+    Characters: ReferenceScored,
 }
 
 
