@@ -18,9 +18,9 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference", "unigram.reference", "wordpiece.reference"},
+    {"errors", "bpe.reference", "bpe.sentencepiece_reference", "unigram.reference", "wordpiece.reference"},
     {"_core", "arguments", "writing"},
-    {"patterns", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
+    {"patterns", "charsmap", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"spec", "scripts"},
     {"bert", "reference_models", "encoding", "corpus"},
     {"engine", "sampling"},
@@ -29,7 +29,7 @@ LEVELS: list[set[str]] = [
     {"counts", "pruning"},
     {"counts_file"},
     {"counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
-    {"training", "training_unigram"},
+    {"training", "training_sentencepiece"},
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},
     {"compat", "embeddings", "with_transformers"},

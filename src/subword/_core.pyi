@@ -1,6 +1,6 @@
 """The Rust core, private to this package. `tests/test_stub.py` checks this file against the built module."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -50,6 +50,32 @@ def learn_unigram(
 ) -> tuple[list[tuple[bytes, float]], list[tuple[int, float]], int]:
     """Entries of a unigram model with their scores, from words with counts; (entries, mean log likelihood of a word)
     after each round; characters without an entry."""
+
+def learn_sentencepiece_bpe(
+    data: bytes,
+    offsets: _I64,
+    counts: _I64,
+    scripts: list[str],
+    vocab_size: int,
+    character_coverage: float,
+    required_chars: str,
+    rules: tuple[int, bool, bool, bool, bool, bool, bool],
+    progress: Callable[[int], object] | None,
+) -> tuple[list[bytes], list[int], list[str], list[int], int]:
+    """What SentencePiece's BPE merges in words with counts, in order, and how often each pair was counted then; the
+    characters, the most frequent first; tokens before the first merge and after each; characters without an entry."""
+
+def covering_characters(
+    data: bytes, offsets: _I64, counts: _I64, character_coverage: float, required_chars: str
+) -> tuple[list[tuple[str, int]], int]:
+    """The characters of words with counts that a vocabulary must have, the most frequent first; how many it leaves
+    out."""
+
+def charsmap_table(keys: list[tuple[bytes, int]]) -> bytes:
+    """The table of a `precompiled_charsmap` for sorted keys and their values."""
+
+def log_shares(counts: list[int]) -> list[float]:
+    """The logarithm of each share of the whole, the same on every machine."""
 
 def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
     """`text` in lower case, by the tables of a Unicode version."""

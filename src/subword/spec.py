@@ -6,7 +6,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
         -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
-        -> BPE, WordPiece, WordLevel, Unigram or ScoreBPE -> Template
+        -> BPE, WordPiece, WordLevel, Unigram, ScoreBPE, Words or Characters -> Template
 """
 
 from __future__ import annotations
@@ -624,7 +624,7 @@ NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Scored:
+class Scored:
     """A model whose entries have scores. Its fields are described in `Unigram`."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds", "merges")
@@ -705,7 +705,7 @@ class _Scored:
         return cast("_core.Model", self._compiled)
 
 
-class Unigram(_Scored):
+class Unigram(Scored):
     """The unigram language model: the segmentation of a piece whose entries' scores have the largest sum.
 
     `precision` is what scores are added up in: `"float32"`, as SentencePiece does over the whole text, or `"float64"`,
@@ -722,7 +722,7 @@ class Unigram(_Scored):
     ALGORITHM: ClassVar[str] = "unigram"
 
 
-class ScoreBPE(_Scored):
+class ScoreBPE(Scored):
     """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell
     an entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
     `USER_DEFINED` entries are taken first, the longest, and never merge.
@@ -735,12 +735,30 @@ class ScoreBPE(_Scored):
     ALGORITHM: ClassVar[str] = "merges"
 
 
+class Words(Scored):
+    """SentencePiece's word model: a text is cut in front of each `▁`, and its words are looked up. Scores do not count.
+
+    Fields and kinds are those of `Unigram`. (A `WordLevel` has an unknown token for each piece, this one for a run.)
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "words"
+
+
+class Characters(Scored):
+    """SentencePiece's character model: each character is looked up, user-defined entries before, the longest first.
+    Fields and kinds are those of `Unigram`; scores do not count."""
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "characters"
+
+
 def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece | WordLevel | Unigram | ScoreBPE
-MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, Unigram, ScoreBPE)}
+Model: TypeAlias = BPE | WordPiece | WordLevel | Unigram | ScoreBPE | Words | Characters
+MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Model)}
 
 
 def bpe_of(model: Model, why: str) -> BPE:
@@ -859,10 +877,12 @@ class DecodeWordPiece:
 class DecodeSentencePiece:
     """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out:
     `"one"` of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
+    Then the text is rewritten by `rules`, the `precompiled_charsmap` of SentencePiece's denormalizer, in base64.
     """
 
     strip: Literal["none", "one", "all", "token"] = "one"
     unk_surface: str = " \u2047 "
+    rules: str = ""
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -870,7 +890,7 @@ class DecodeSentencePiece:
     @property
     def looks_around(self) -> bool:
         """Whether what a token decodes to depends on the tokens beside it."""
-        return self.strip != "none"
+        return self.strip != "none" or bool(self.rules)
 
 
 Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
@@ -878,8 +898,9 @@ DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeW
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:
-    """As the outline has it. Older files have no type in it."""
-    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **asdict(decode)}
+    """As the outline has it. Older files have no type in it, and no rules."""
+    settings = {name: value for name, value in asdict(decode).items() if (name, value) != ("rules", "")}
+    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **settings}
 
 
 # ======================== the whole ========================

@@ -1,9 +1,10 @@
 //! Models whose entries have scores, as SentencePiece and HF tokenizers have them: a unigram language model or merges by
-//! score, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
+//! score, or words or characters that are looked up, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
 
 use crate::error::{Error, Result};
 use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
+use crate::sentencepiece::lookup::{Lookup, Unit};
 use crate::unigram::{Kind, Precision, Unigram, MOST_SUM, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
@@ -11,6 +12,7 @@ use crate::vocab::{Token, Vocab};
 pub enum Algorithm {
     Unigram(Unigram),
     Merges(ScoreBpe),
+    Lookup(Lookup),
 }
 
 pub struct Scored {
@@ -81,6 +83,8 @@ impl Scored {
             algorithm: match algorithm {
                 "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
                 "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
+                "words" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Words)?),
+                "characters" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Characters)?),
                 _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
             },
         };
@@ -106,6 +110,7 @@ impl Scored {
         match self.algorithm {
             Algorithm::Unigram(_) => !self.score_of_id.is_empty(),
             Algorithm::Merges(_) => self.bytes.is_some(),
+            Algorithm::Lookup(_) => false,
         }
     }
 
@@ -114,6 +119,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.part_end(piece, start),
             Algorithm::Merges(model) => model.part_end(piece, start),
+            Algorithm::Lookup(_) => piece.len(),
         }
     }
 
@@ -126,6 +132,7 @@ impl Scored {
                 model.encode(part, &mut found);
                 true
             }
+            Algorithm::Lookup(_) => false,
         };
         let mut start = 0;
         for (token, end) in found {
@@ -146,7 +153,7 @@ impl Scored {
 
     /// Makes the ids of all parts of a piece those of the piece.
     pub fn settle(&self, piece: &[u8], ids: &mut Vec<u32>) {
-        if let Algorithm::Merges(_) = self.algorithm {
+        if !matches!(self.algorithm, Algorithm::Unigram(_)) {
             return;
         }
         let mut sum = 0.0;
@@ -167,6 +174,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => &model.vocab,
             Algorithm::Merges(model) => &model.vocab,
+            Algorithm::Lookup(model) => &model.vocab,
         }
     }
 
@@ -198,6 +206,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.encode(piece, &mut found),
             Algorithm::Merges(model) => model.encode(piece, &mut found),
+            Algorithm::Lookup(model) => model.encode(piece, &mut found),
         }
         self.resolve(piece, &found, &mut emit);
     }
@@ -260,7 +269,9 @@ impl Scored {
     pub fn unigram(&self) -> Result<&Unigram> {
         match &self.algorithm {
             Algorithm::Unigram(model) => Ok(model),
-            Algorithm::Merges(_) => Err(Error::value("only a unigram model gives probabilities to segmentations")),
+            Algorithm::Merges(_) | Algorithm::Lookup(_) => {
+                Err(Error::value("only a unigram model gives probabilities to segmentations"))
+            }
         }
     }
 
@@ -273,6 +284,7 @@ impl Scored {
                 "merged by score, cut first where no entry has the two characters",
                 "nothing merges across such a place",
             ),
+            Algorithm::Lookup(model) => model.plan(),
         };
         let unknown = match self.bytes {
             Some(_) => row("unknown characters", "become their bytes", "the model has an entry for each byte"),

@@ -25,7 +25,20 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, Unigram, WordLevel, WordPiece
+from ..spec import (
+    BPE,
+    MODELS,
+    Characters,
+    Decode,
+    DecodeWordPiece,
+    ScoreBPE,
+    Scored,
+    Spec,
+    Unigram,
+    WordLevel,
+    WordPiece,
+    Words,
+)
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
@@ -227,7 +240,7 @@ def _word_piece_problem(spec: Spec, model: WordPiece, piece_of: dict[int, bytes]
     return None
 
 
-def _scored_problem(spec: Spec, model: Unigram | ScoreBPE, piece_of: dict[int, bytes]) -> str | None:
+def _scored_problem(spec: Spec, model: Scored, piece_of: dict[int, bytes]) -> str | None:
     if model.precision not in ("float32", "float64"):
         return f"outline.model.precision: {shown(model.precision)} is unknown"
     if not np.all(np.isfinite(model.scores)):
@@ -240,6 +253,8 @@ _MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
     WordPiece: _word_piece_problem,
     Unigram: _scored_problem,
     ScoreBPE: _scored_problem,
+    Words: _scored_problem,
+    Characters: _scored_problem,
     WordLevel: lambda spec, model, piece_of: None,
 }
 

@@ -1,8 +1,11 @@
 //! What SentencePiece does with a text before its models see it ([`normalize`], with the rules of a [`charsmap`]), and
-//! its kind of byte-pair encoding ([`bpe`]).
+//! its kind of byte-pair encoding ([`bpe`]) with its trainer ([`learn`]).
 
 pub mod bpe;
 pub mod charsmap;
+pub mod double_array;
 pub mod hf;
+pub mod learn;
+pub mod lookup;
 pub mod neighbours;
 pub mod normalize;

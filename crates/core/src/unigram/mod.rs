@@ -4,7 +4,7 @@
 //! looks at more than the best segmentation, and [`train`], which learns the entries.
 
 pub mod lattice;
-mod runs;
+pub mod runs;
 mod seed;
 pub mod train;
 pub mod trie;

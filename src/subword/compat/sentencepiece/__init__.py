@@ -15,16 +15,17 @@ there, too: `immutable_proto` and the methods that end in `AsImmutableProto` and
 * Where seeds are set, the same samples are drawn again, but not those that sentencepiece draws. In BPE-dropout, merges
   are passed over at each step anew.
 * Segmentations of equal score may stand in another order in `NBestEncode`.
-* Training is the same for any number of threads; its models are as large as sentencepiece's, and not the same.
+* Training is the same for any number of threads. `train_sentencepiece` says what its models have in common with
+  sentencepiece's; a Unigram is as large, and not the same.
 * A lone surrogate is U+FFFD; in sentencepiece it is an error. In text that is not UTF-8, each ill-formed byte counts as
   a character where places are in characters.
 * Errors say more, and all are a `SubwordError`, too. A processor without a model refuses calls that need one, where
   sentencepiece gives 0 or an empty string.
 * `ParallelEncode` gives what `Encode` gives, whatever `chunk_len` is. Nothing is logged, so `SetMinLogLevel` and
   `logstream` have no meaning; `SetNBestTimeout` and `SetDataDir` have none either.
-* Not there: `ConvertToFlatbuffer`, the module `sentencepiece_model_pb2`, `pretokenizer`, `pretokenization_delimiter`,
-  `seed_sentencepieces_file` and `auto_character_coverage` in training, models without an unknown piece, and pieces of a
-  model of merges that are not used (which `SetVocabulary` would make).
+* Not there: `ConvertToFlatbuffer`, the module `sentencepiece_model_pb2`, the options `seed_sentencepieces_file` and
+  `auto_character_coverage` of training, models without an unknown piece, and pieces of a model of merges that are not
+  used (which `SetVocabulary` would make).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import random
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from ...errors import FormatError
 from ...formats import sentencepiece as files
 from ...formats import sentencepiece_model as proto
 from ...formats.wire import Message
-from ...spec import SentencePiece, Unigram
+from ...spec import ScoreBPE, SentencePiece, Unigram
 from ...tokenizer import Tokenizer
 from .errors import ModelError, RefusedError
 from .sentencepiece_pb2 import SentencePieceText, text_of
@@ -76,8 +77,11 @@ class Model:
             stage.treat_whitespace_as_suffix,
         )
         self.normalizer = _core.SentencePieceNormalizer(stage.rules, flags, protected)
+        back = message.denormalizer_spec.precompiled_charsmap
+        rules = base64.b64encode(back).decode()
+        self.denormalizer = _core.SentencePieceNormalizer(rules, (False,) * 4, []) if back else None
         self.bare = compile_spec(spec.replace(stages=(), extra=()))  # takes what is normalized already
-        self.is_unigram = isinstance(spec.model, Unigram)
+        self.kind = type(spec.model)
 
     def _role(self, piece: str, type: int) -> int:
         id = self.ids.get(piece.encode(), -1)
@@ -106,8 +110,8 @@ class Model:
         Raises:
             RefusedError: the model gives segmentations no probabilities.
         """
-        if not self.is_unigram:
-            raise RefusedError("only a Unigram model has segmentations with scores; this one merges")
+        if self.kind is not Unigram:
+            raise RefusedError("only a Unigram model has segmentations with scores, not one of this kind")
         parts = self.bare.segmentations(text.text, self.bare.ordinary_policy)
         return next((part for part in parts if not isinstance(part, int)), None)
 
@@ -117,9 +121,12 @@ class Model:
         return [([], 0.0)] if found is None else found.nbest(n)
 
     def sample(self, text: Normalized, nbest_size: int, alpha: float) -> Tokens:
-        """A random segmentation: of all that there are, or of the best ones."""
-        if not self.is_unigram:
-            raise RefusedError("samples of a model that merges (BPE-dropout) are not there yet")
+        """A random segmentation: of all that there are, or of the best ones; where a model merges, one without some of
+        the merges."""
+        if self.kind is ScoreBPE:
+            seed, dropout = randomness.getrandbits(63), min(alpha, 1.0)
+            ids = self.bare.encode_with_dropout(text.text, self.bare.ordinary_policy, dropout, seed, 1)[0]
+            return self._with_ends(text.text, ids)
         if nbest_size in (0, 1):
             return self.tokens(text)
         if nbest_size < 0:
@@ -128,6 +135,18 @@ class Model:
         best = self.nbest(text, nbest_size)
         weights = [math.exp(alpha * (score - best[0][1])) for _, score in best]
         return randomness.choices(best, weights)[0][0]
+
+    def _with_ends(self, text: bytes, ids: list[int]) -> Tokens:
+        """Ids with the places where they end. What is unknown ends where the next entry starts."""
+        tokens: Tokens = []
+        at = 0
+        for number, id in enumerate(ids):
+            if id != self.unknown:
+                at += 1 if id in self.byte_of else len(self.bytes[id])
+            else:
+                at = text.find(self.bytes[ids[number + 1]], at + 1) if number + 1 < len(ids) else len(text)
+            tokens.append((id, at))
+        return tokens
 
     def text_pieces(self, text: Normalized, tokens: Tokens) -> list[bytes]:
         """The pieces: those of the model, and what was unknown as it stands in the normalized text."""
@@ -209,7 +228,8 @@ class Model:
                 surface = surface.replace(MARK, b" ")
             add(rows[-1], surface)
         add_bytes()
-        return text_of(b"".join(text), rows)
+        whole = b"".join(text)
+        return text_of(whole if self.denormalizer is None else self.denormalizer.apply(whole)[0], rows)
 
 
 _TAKEN_FROM_TEXT = (proto.NORMAL, proto.USER_DEFINED, proto.UNUSED)

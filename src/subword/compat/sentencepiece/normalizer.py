@@ -6,12 +6,12 @@ import base64
 import os
 from typing import Any
 
-from ... import _core
+from ... import _core, charsmap
 from ...errors import FormatError, SubwordValueError
 from ...formats import sentencepiece_model as proto
 from ...formats import wire
 from ...formats.wire import Message
-from .arguments import each, file_bytes, proto_bytes, with_flags
+from .arguments import each, file_bytes, proto_bytes, text_checked, utf8, with_flags
 from .errors import ModelError, RefusedError
 from .model import Normalized
 from .names import both_names
@@ -79,6 +79,17 @@ class SentencePieceNormalizer:
 
         return each(input, lambda text: normalized(normalize, text, bool(with_offsets)))
 
+    def Decompile(self) -> list[tuple[str, str]]:
+        """The rules as pairs: what is replaced, in order, and by what.
+
+        Raises:
+            RuntimeError: there are none.
+        """
+        rules = charsmap.rules_of(base64.b64encode(self._spec.precompiled_charsmap).decode())
+        if not rules:
+            raise RefusedError("this normalizer has no rules")
+        return sorted(rules.items())
+
     def serialized_normalizer_spec(self) -> bytes:
         """The rules and settings, as a message of SentencePiece's."""
         return wire.write(self._spec)
@@ -86,6 +97,11 @@ class SentencePieceNormalizer:
     def serialized_model_proto(self) -> bytes:
         """A model with nothing but these rules and settings."""
         return wire.write(Message(proto.MODEL, {"normalizer_spec": self._spec}))
+
+    @property
+    def spec(self) -> Message:
+        """The rules and settings."""
+        return self._spec
 
     def __getstate__(self) -> bytes:
         return self.serialized_model_proto()
@@ -109,30 +125,39 @@ def _read(data: bytes, table: wire.Table, where: str) -> Message:
 # ======================== rules ========================
 
 
-def fill_in_rules(normalizer: Message, denormalizer: Message) -> None:
-    """Put into the specs of a training run the rules that they name."""
-    for spec in (normalizer, denormalizer):
-        if spec.normalization_rule_tsv:
-            if spec.precompiled_charsmap:
-                raise SubwordValueError("normalization_rule_tsv does not go with precompiled_charsmap")
-            spec.values |= {"name": "user_defined", "precompiled_charsmap": rules_of_tsv(spec.normalization_rule_tsv)}
-    if "precompiled_charsmap" not in normalizer.values:
-        name = normalizer.name or "nmt_nfkc"
-        normalizer.values |= {"name": name, "precompiled_charsmap": rules_named(name)}
+def fill_in_rules(spec: Message, default: str) -> None:
+    """Put the rules that a spec names into it."""
+    if spec.normalization_rule_tsv:
+        if spec.precompiled_charsmap:
+            raise SubwordValueError("normalization_rule_tsv does not go with precompiled_charsmap")
+        spec.values |= {"name": "user_defined", "precompiled_charsmap": rules_of_tsv(spec.normalization_rule_tsv)}
+    elif not spec.precompiled_charsmap:
+        name = spec.name or default
+        spec.values |= {"name": name, "precompiled_charsmap": rules_named(name)}
 
 
 def rules_named(name: str) -> bytes:
     """The rules that have a name."""
-    if name == "identity":
-        return b""
-    raise RefusedError(f"the rules {name!r} are not there yet")
+    try:
+        return base64.b64decode(charsmap.named(name))
+    except SubwordValueError as error:
+        raise RefusedError(str(error)) from None
 
 
 def rules_of_tsv(path: Any) -> bytes:
     """The rules of a file: code points in hexadecimal, a tab, and those that they become."""
-    raise RefusedError("rules in files are not read yet")
+    return base64.b64decode(charsmap.build(charsmap.read_tsv(file_bytes(path), os.fspath(path))))
 
 
 def rules_of_pairs(pairs: Any) -> bytes:
     """The rules that some pairs of strings are."""
-    raise RefusedError("rules of one's own are not there yet")
+    rules: dict[str, str] = {}
+    for pair in pairs:
+        try:
+            old, new = (utf8(text_checked(text)).decode() for text in pair)
+        except UnicodeDecodeError:
+            raise SubwordValueError(f"norm_map: {pair!r} is not UTF-8") from None
+        if old in rules or old == new:
+            raise SubwordValueError(f"norm_map: {old!r} {'is there twice' if old in rules else 'would stay as it is'}")
+        rules[old] = new
+    return base64.b64decode(charsmap.build(rules))

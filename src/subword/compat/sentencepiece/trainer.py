@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import os
 import random
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from typing import Any
 
+from ... import _core
 from ...errors import SubwordOSError, SubwordValueError, warn
 from ...formats import sentencepiece as files
 from ...formats import sentencepiece_model as proto
 from ...formats.files import write_file
 from ...formats.wire import Field, Message
-from ...training_unigram import train_unigram
+from ...training_sentencepiece import train_sentencepiece
 from .arguments import file_bytes, threads_of, utf8
 from .errors import FileError, TrainingError, WrongTypeError
 from .model import Model
@@ -36,6 +36,19 @@ IGNORED = (
     "differential_privacy_clipping_threshold",
 )
 """Options that sentencepiece has, and no longer looks at."""
+
+SAME = """
+vocab_size byte_fallback seed_sentencepiece_size shrinking_factor num_sub_iterations max_sentencepiece_length
+split_by_unicode_script split_by_number split_by_whitespace split_digits treat_whitespace_as_suffix
+allow_whitespace_only_pieces control_symbols user_defined_symbols required_chars unk_id bos_id eos_id pad_id unk_piece
+bos_piece eos_piece pad_piece unk_surface hard_vocab_limit
+""".split()
+"""Options that `train_sentencepiece` has under the same names."""
+
+INCONSISTENT = "allow_inconsistent_pretokenization"
+
+BOUNDARY, SPACE = "\U000f5b0d", "\U000f5b0e"
+"""While learning, what stands where lines are cut, and for a space that is a symbol: characters that are nobody's."""
 
 LEFT_OUT = "▅".encode()
 """Lines with this character are left out, as sentencepiece does."""
@@ -56,6 +69,8 @@ class SentencePieceTrainer:
             sentence_iterator: lines of text, in place of `input`, which is a file or a list of files.
             model_writer: a file, in place of `model_prefix`.
             normalizer: a `SentencePieceNormalizer`, in place of options that say how text is normalized.
+            pretokenizer: a function that cuts a normalized line into parts, across which no piece may stand;
+                `allow_inconsistent_pretokenization` lets the parts be other text.
 
         Raises:
             ValueError: an option that there is not, or one that cannot be used.
@@ -67,10 +82,9 @@ class SentencePieceTrainer:
         sentences = kwargs.pop("sentence_iterator", None)
         reader = kwargs.pop("sentence_reader", None)
         writer, normalizer = kwargs.pop("model_writer", None), kwargs.pop("normalizer", None)
-        if kwargs.pop("pretokenizer", None) is not None:
-            raise TrainingError("pretokenizer: text is not cut by a function here; subword.train takes a split pattern")
-        kwargs.pop("allow_inconsistent_pretokenization", None)
+        pretokenizer, may_differ = (kwargs.pop(name, None) for name in ("pretokenizer", INCONSISTENT))
         job = Job.of({name: _written(value) for name, value in kwargs.items()})
+        job.pretokenizer, job.may_differ = pretokenizer, bool(may_differ)
         job.sentences, job.writer = sentences if reader is None else reader, writer
         if normalizer is not None:
             job.normalize_with(normalizer)
@@ -86,9 +100,11 @@ class Job:
     denormalizer: Message = field(default_factory=lambda: Message(proto.NORMALIZER))
     sentences: Any = None
     writer: Any = None
+    pretokenizer: Callable[[str], Iterable[str]] | None = None
+    may_differ: bool = False
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Job:
+    def of(cls, options: Mapping[str, str | list[str]]) -> Job:
         """The run that some options ask for.
 
         Raises:
@@ -96,20 +112,20 @@ class Job:
         """
         job = cls()
         trainer, normalizer = ({own.name: own for own in table.values()} for table in (proto.TRAINER, proto.NORMALIZER))
-        for name, text in options.items():
+        for name, given in options.items():
             if name == "normalization_rule_name":
-                job.normalizer.values["name"] = text
+                job.normalizer.values["name"] = given
             elif name == "denormalization_rule_tsv":
                 off = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-                job.denormalizer.values |= {"normalization_rule_tsv": text, **dict.fromkeys(off, False)}
+                job.denormalizer.values |= {"normalization_rule_tsv": given, **dict.fromkeys(off, False)}
             elif name == "minloglevel":
-                _number(name, text)
+                _number(name, given)
             elif name in IGNORED:
                 warn(f"{name} has no meaning, here as in sentencepiece")
             elif name in trainer:
-                job.trainer.values[name] = _value(trainer[name], text)
+                job.trainer.values[name] = _value(trainer[name], given)
             elif name in normalizer:
-                job.normalizer.values[name] = _value(normalizer[name], text)
+                job.normalizer.values[name] = _value(normalizer[name], given)
             else:
                 raise TrainingError(f"unknown option {name!r}")
         return job
@@ -119,7 +135,7 @@ class Job:
             raise WrongTypeError(f"normalizer must be a SentencePieceNormalizer, not {type(normalizer).__name__}")
         if self.normalizer.values:
             raise TrainingError(f"{next(iter(self.normalizer.values))} does not go with normalizer, which says it")
-        self.normalizer = normalizer._spec
+        self.normalizer = normalizer.spec
 
     def run(self) -> None:
         trainer = self.trainer
@@ -129,7 +145,7 @@ class Job:
             raise TrainingError("give either model_prefix or model_writer: one of them, and not both")
         try:
             self._check()
-            message = self._laid_out(self._learned())
+            message = self._learned()
         except SubwordValueError as error:
             raise error if isinstance(error, TrainingError) else TrainingError(str(error)) from error
         data = proto.write(message)
@@ -147,97 +163,79 @@ class Job:
 
     def _check(self) -> None:
         trainer = self.trainer
-        if trainer.model_type != proto.UNIGRAM:
-            raise TrainingError(f"models of the type {trainer.model_type} are not trained here yet")
-        for name in ("pretokenization_delimiter", "seed_sentencepieces_file", "auto_character_coverage"):
+        for name in ("seed_sentencepieces_file", "auto_character_coverage"):
             if trainer.values.get(name):
-                raise TrainingError(f"{name} is not there; subword.train_unigram lists what is")
+                raise TrainingError(f"{name} is not there; subword.train_sentencepiece lists what is")
+        if self.pretokenizer is not None and trainer.pretokenization_delimiter:
+            raise TrainingError("give pretokenizer or pretokenization_delimiter, not both")
         if trainer.input_format not in ("", "text", "tsv"):
             raise TrainingError(f"input_format must be text or tsv, not {trainer.input_format!r}")
         if not self.normalizer.escape_whitespaces:
-            raise TrainingError("escape_whitespaces must be true: spaces would be in no entry")
-        if trainer.unk_id < 0:
-            raise TrainingError("unk_id must be at least 0: a model has an unknown piece")
-        if not trainer.hard_vocab_limit and trainer.use_all_vocab:
-            trainer.values["character_coverage"] = 1.0
-        fill_in_rules(self.normalizer, self.denormalizer)
+            raise TrainingError("escape_whitespaces must be true: no entry has a space in it")
+        fill_in_rules(self.normalizer, "nmt_nfkc")
+        if self.denormalizer.normalization_rule_tsv:
+            fill_in_rules(self.denormalizer, "identity")
 
     def _learned(self) -> Message:
-        """The model that the text gives, with the pieces of `_named` somewhere."""
+        """The model that the text gives, with the options of this run."""
         trainer, normalizer = self.trainer, self.normalizer
-        named = self._named()
-        unk = trainer.unk_piece
-        tokenizer = train_unigram(
-            self._lines(),
-            vocab_size=trainer.vocab_size,
+        options: dict[str, Any] = {name: getattr(trainer, name) for name in SAME}
+        options |= {name: getattr(normalizer, name) for name in ("add_dummy_prefix", "remove_extra_whitespaces")}
+        options["model_type"] = next(name for name, type in MODEL_TYPES.items() if type == trainer.model_type).lower()
+        options["precompiled_charsmap"] = base64.b64encode(normalizer.precompiled_charsmap).decode()
+        lines: Iterable[str | bytes] = self._lines()
+        if self._is_cut:
+            # Nothing is learned across a user-defined symbol. Lines are normalized before they are cut, so not again.
+            lines = self._cut(self._lines())
+            options |= {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "precompiled_charsmap": ""}
+            symbols = [SPACE if symbol == " " else symbol for symbol in trainer.user_defined_symbols]
+            options["user_defined_symbols"] = [*symbols, BOUNDARY]
+            options["vocab_size"] += 1
+        tokenizer = train_sentencepiece(
+            lines,
             character_coverage=1.0 if trainer.use_all_vocab else trainer.character_coverage,
-            byte_fallback=trainer.byte_fallback,
-            seed_sentencepiece_size=trainer.seed_sentencepiece_size,
-            shrinking_factor=trainer.shrinking_factor,
-            num_sub_iterations=trainer.num_sub_iterations,
-            max_sentencepiece_length=trainer.max_sentencepiece_length,
-            split_by_unicode_script=trainer.split_by_unicode_script,
-            split_by_number=trainer.split_by_number,
-            split_by_whitespace=trainer.split_by_whitespace,
-            split_digits=trainer.split_digits,
-            treat_whitespace_as_suffix=trainer.treat_whitespace_as_suffix,
-            allow_whitespace_only_pieces=trainer.allow_whitespace_only_pieces,
-            add_dummy_prefix=normalizer.add_dummy_prefix,
-            remove_extra_whitespaces=normalizer.remove_extra_whitespaces,
-            precompiled_charsmap=base64.b64encode(normalizer.precompiled_charsmap).decode(),
-            control_symbols=[piece for piece, type in named.items() if type == proto.CONTROL],
-            user_defined_symbols=[piece for piece, type in named.items() if type == proto.USER_DEFINED],
-            required_chars=trainer.required_chars,
-            unk_piece=unk,
-            bos_piece=None,
-            eos_piece=None,
-            pad_piece=None,
-            unk_surface=trainer.unk_surface,
-            hard_vocab_limit=trainer.hard_vocab_limit,
             threads=threads_of(trainer.num_threads),
+            **options,
         )
-        return proto.read(files.write(tokenizer.spec))
-
-    def _named(self) -> dict[str, int]:
-        """The pieces that options name, but for the unknown piece and the bytes, and their types, in the order of the
-        options."""
-        trainer, named = self.trainer, dict[str, int]()
-        for role in ("bos", "eos", "pad"):
-            if getattr(trainer, f"{role}_id") >= 0:
-                named[getattr(trainer, f"{role}_piece")] = proto.CONTROL
-        roles = set(named)
-        for symbols, type in (("control_symbols", proto.CONTROL), ("user_defined_symbols", proto.USER_DEFINED)):
-            for symbol in getattr(trainer, symbols):
-                if symbol == trainer.unk_piece or (symbol in named and symbol not in roles):
-                    raise TrainingError(f"{symbols}: {symbol!r} is there already")
-                roles.discard(symbol)
-                named[symbol] = type
-        return named
-
-    def _laid_out(self, learned: Message) -> Message:
-        """The model with each piece at its id, and with the options of this run."""
-        trainer, pieces = self.trainer, {piece.piece: piece for piece in learned.pieces}
-        fixed: dict[int, str] = {}
-        for role in ("unk", "bos", "eos", "pad"):
-            id, piece = getattr(trainer, f"{role}_id"), getattr(trainer, f"{role}_piece")
-            if id < 0:
-                continue
-            if id in fixed or id >= len(pieces):
-                what = "is that of another piece" if id in fixed else f"is beyond the {len(pieces)} entries"
-                raise TrainingError(f"{role}_id={id} {what}")
-            fixed[id] = piece
-        first = [name for name in self._named() if name not in fixed.values()]
-        first += [piece.piece for piece in learned.pieces if piece.type == proto.BYTE]
-        others = [piece.piece for piece in learned.pieces if piece.type == proto.NORMAL]
-        rest = iter([*first, *others])
-        rows = [pieces[fixed[id]] if id in fixed else pieces[next(rest)] for id in range(len(pieces))]
-        trained = Message(proto.TRAINER, trainer.values | {"vocab_size": len(rows)})
-        values = {"pieces": rows, "trainer_spec": trained, "normalizer_spec": self.normalizer}
+        message = proto.read(files.write(tokenizer.spec))
+        if self._is_cut:
+            message.values["pieces"] = [piece for piece in message.pieces if piece.piece != BOUNDARY]
+            for piece in message.pieces:
+                piece.values["piece"] = " " if piece.piece == SPACE else piece.piece
+        values = message.values | {"normalizer_spec": normalizer}
+        trained = message.trainer_spec.values | trainer.values | {"vocab_size": len(message.pieces)}
+        values["trainer_spec"] = Message(proto.TRAINER, trained)
         if self.denormalizer.precompiled_charsmap:
             values["denormalizer_spec"] = self.denormalizer
         return Message(proto.MODEL, values)
 
+    @property
+    def _is_cut(self) -> bool:
+        """Whether lines are normalized, and cut, before they are learned from. If a space is a user-defined symbol,
+        sentencepiece learns from text with `▁` all the same."""
+        trainer = self.trainer
+        return bool(self.pretokenizer or trainer.pretokenization_delimiter or " " in trainer.user_defined_symbols)
+
     # ======================== the text ========================
+
+    def _cut(self, lines: Iterable[bytes]) -> Iterator[str]:
+        """Lines, normalized, with `BOUNDARY` where they are cut."""
+        spec, trainer = self.normalizer, self.trainer
+        flags = spec.add_dummy_prefix, spec.remove_extra_whitespaces, True, trainer.treat_whitespace_as_suffix
+        rules = base64.b64encode(spec.precompiled_charsmap).decode()
+        normalizer, delimiter = _core.SentencePieceNormalizer(rules, flags, []), trainer.pretokenization_delimiter
+        for line in lines:
+            text = normalizer.apply(line)[0].decode()
+            if self.pretokenizer is None:
+                yield text.replace(delimiter, BOUNDARY) if delimiter else text
+                continue
+            parts = list(self.pretokenizer(text))
+            if "".join(parts) != text and not self.may_differ:
+                raise TrainingError(
+                    f"pretokenizer cut {text[:60]!r} into {parts[:5]!r}, which is other text; "
+                    f"{INCONSISTENT}=True lets that be"
+                )
+            yield BOUNDARY.join(parts)
 
     def _lines(self) -> Iterator[bytes]:
         """The lines to learn from."""
@@ -295,23 +293,24 @@ def _options_of(arguments: str) -> dict[str, str]:
     return options
 
 
-def _written(value: Any) -> str:
-    """A value as sentencepiece's options have it: a list as a line of CSV."""
-    if not isinstance(value, (list, tuple)):
-        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-    out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow([str(one) for one in value])
-    return out.getvalue()
+def _written(value: Any) -> str | list[str]:
+    """A value as options have it: a string, or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return [str(one) for one in value]
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def _value(own: Field, text: str) -> Any:
+def _value(own: Field, given: str | list[str]) -> Any:
     """The value of an option."""
+    if own.repeated and isinstance(given, list):
+        return given
+    text = ",".join(given) if isinstance(given, list) else given
     if own.name == "model_type":
         if text.upper() not in MODEL_TYPES:
             raise TrainingError(f"model_type must be unigram, bpe, word or char, not {text!r}")
         return MODEL_TYPES[text.upper()]
     if own.repeated:
-        return _csv(text)
+        return [quoted.replace('""', '"') if quoted else plain for quoted, plain in CSV.findall(text)]
     if own.kind == "bool":
         if text.lower() not in BOOLS:
             raise TrainingError(f"{own.name} must be true or false, not {text!r}")
@@ -321,16 +320,12 @@ def _value(own: Field, text: str) -> Any:
     return text.encode() if own.kind == "bytes" else text
 
 
+CSV = re.compile(r'(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))')
 BOOLS = dict.fromkeys(["", "true", "t", "yes", "y", "1"], True) | dict.fromkeys(["false", "f", "no", "n", "0"], False)
 
 
-def _csv(line: str) -> list[str]:
-    """The fields of one line of CSV, which may hold line ends in quotes."""
-    return [field for row in csv.reader(io.StringIO(line, newline="")) for field in row]
-
-
-def _number(name: str, text: str, kind: type[int] | type[float] = int) -> Any:
+def _number(name: str, text: Any, kind: type[int] | type[float] = int) -> Any:
     try:
         return kind(text)
-    except ValueError:
+    except (TypeError, ValueError):
         raise TrainingError(f"{name} must be a number, not {text!r}") from None
