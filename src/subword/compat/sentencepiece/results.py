@@ -35,11 +35,12 @@ def normalized(normalize: Callable[[bytes], Normalized], text: Any, with_offsets
 def offset_mapping(message: SentencePieceText, return_bytes: bool | None) -> dict[str, Any]:
     """A message as a dict of lists."""
     shown = message if return_bytes else in_characters(message)
+    pieces, rows = shown.pieces, [piece._message.values for piece in shown.pieces]
     return {
         "text": message.text_as_bytes if return_bytes else message.text,
-        "ids": [piece.id for piece in shown.pieces],
-        "pieces": [piece.piece_as_bytes if return_bytes else piece.piece for piece in shown.pieces],
-        "offsets": [(piece.begin, piece.end) for piece in shown.pieces],
+        "ids": [row["id"] for row in rows],
+        "pieces": [row["piece"] for row in rows] if return_bytes else [piece.piece for piece in pieces],
+        "offsets": [(row["begin"], row["end"]) for row in rows],
     }
 
 

@@ -6,6 +6,7 @@ write, so whoever needs its own classes can parse them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,6 +27,9 @@ TEXT: Table = {
     3: Field("score", "float", 0.0),
 }
 NBEST: Table = {1: Field("nbests", "message", repeated=True, table=TEXT)}
+
+FIELDS = {"piece", "id", "begin", "end"}
+"""What each piece has that a call gives."""
 
 Own = TypeVar("Own", bound="_View")
 
@@ -159,6 +163,19 @@ class SentencePieceText(_View):
         """Its pieces, in their order."""
         return self._views("pieces", SentencePiece)
 
+    def SerializeToString(self) -> bytes:
+        """The message as protobuf writes it: what `wire.write` gives, in less time, as there are many pieces."""
+        values = self._message.values
+        head = b"\n" + _number(len(values["text"])) + values["text"] if "text" in values else b""
+        parts = [head]
+        for piece in self._message.pieces:
+            data = _piece(piece.values) if not piece.unknown and piece.values.keys() >= FIELDS else wire.write(piece)
+            parts += (b"\x12", _number(len(data)), data)
+        rest = {name: value for name, value in values.items() if name == "score"}
+        return b"".join([*parts, wire.write(Message(TEXT, rest, self._message.unknown))])
+
+    SerializeAsString = SerializeToString
+
     @property
     def score(self) -> float:
         """The score of this segmentation, where the call gives one."""
@@ -177,6 +194,20 @@ class NBestSentencePieceText(_View):
         return self._views("nbests", SentencePieceText)
 
 
+def _piece(values: dict[str, Any]) -> bytes:
+    """A piece that has all fields, but perhaps no surface."""
+    piece, surface = values["piece"], values.get("surface")
+    data: bytes = b"\n" + _number(len(piece)) + piece + b"\x10" + _number(values["id"])
+    if surface is not None:
+        data += b"\x1a" + _number(len(surface)) + surface
+    return data + b" " + _number(values["begin"]) + b"(" + _number(values["end"])
+
+
+@lru_cache(1 << 14)
+def _number(value: int) -> bytes:
+    return wire.varint_bytes(value)
+
+
 def text_of(text: bytes, rows: list[dict[str, Any]], score: float | None = None) -> SentencePieceText:
     """A message of the fields of each piece."""
     values: dict[str, Any] = {"text": text, "pieces": [Message(PIECE, row) for row in rows]}
@@ -192,6 +223,8 @@ def nbest_of(texts: list[SentencePieceText]) -> NBestSentencePieceText:
 
 def in_characters(text: SentencePieceText) -> SentencePieceText:
     """The same with places in characters of the text instead of bytes."""
+    if text.text_as_bytes.isascii():
+        return text
     count = characters_before(text.text_as_bytes)
     rows = [
         {name: count[value] if name in ("begin", "end") else value for name, value in piece._message.values.items()}
