@@ -10,6 +10,7 @@
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
+use crate::longest::LongestMatch;
 use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
 use crate::wordlevel::WordLevel;
@@ -21,6 +22,7 @@ pub enum Model {
     WordPiece(WordPiece),
     Scored(Scored),
     WordLevel(WordLevel),
+    LongestMatch(LongestMatch),
 }
 
 impl Model {
@@ -30,13 +32,14 @@ impl Model {
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
             Self::Scored(scored) => scored.vocab(),
             Self::WordLevel(words) => &words.vocab,
+            Self::LongestMatch(longest) => &longest.vocab,
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
+            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) | Self::LongestMatch(_) => None,
         }
     }
 
@@ -44,7 +47,7 @@ impl Model {
     pub fn check(&self, text: &[u8]) -> Result<()> {
         match self {
             Self::Bpe(bpe) => bpe.check(text),
-            Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
+            Self::WordPiece(_) | Self::WordLevel(_) | Self::LongestMatch(_) => Ok(()),
             Self::Scored(scored) => scored.check(text),
         }
     }
@@ -65,6 +68,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
             Self::WordLevel(words) => words.encode(piece, out),
+            Self::LongestMatch(longest) => longest.encode(piece, out),
         }
     }
 
@@ -97,6 +101,7 @@ impl Model {
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
                 Self::Scored(_) => 0,
                 Self::WordLevel(_) => piece.len(),
+                Self::LongestMatch(longest) => longest.vocab.piece_len(token),
             };
             end
         }));
@@ -149,6 +154,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.plan(),
             Self::Scored(scored) => scored.plan(),
             Self::WordLevel(words) => words.plan(),
+            Self::LongestMatch(longest) => longest.plan(),
         }
     }
 }

@@ -141,6 +141,6 @@ def check(algorithm: str, out: Path, told: Iterable[str]) -> None:
         )
     if not out.name.lower().endswith(HELD_BY):
         raise common.UsageError(
-            f"--out {out}: what {algorithm} gives is held by {' and '.join(HELD_BY)}; subword convert makes other files "
-            "of it, where they can hold it"
+            f"--out {out}: what {algorithm} gives is held by {' and '.join(HELD_BY)}; subword convert makes other "
+            "files of it, where they can hold it"
         )

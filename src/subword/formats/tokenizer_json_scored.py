@@ -80,7 +80,7 @@ def read_scored(root: Node) -> Spec:
     normalizers = tuple(_read_normalizers(root.get("normalizer")))
     splitting, prepends = _read_pre_tokenizer(root.get("pre_tokenizer"), normalizers)
     extra = tuple(sorted(added.values(), key=lambda token: token.id))
-    template = read_post_processor(root.get("post_processor"), Known(words, extra, last_type=255))
+    template = read_post_processor(root.get("post_processor"), Known(words, extra))
     rows.sort(key=lambda row: row[1])
     vocab = Vocab.of((token.encode(), id) for token, id, _ in rows)
     scores = np.array([score for _, _, score in rows], dtype=np.float64)
