@@ -255,13 +255,17 @@ ROBERTA = {"type": "RobertaProcessing", "sep": ["<|end|>", 260], "cls": ["t", 83
     [
         (None, Template(), {}),
         (BYTE_LEVEL, Template(), {}),
-        (TEMPLATE, Template((260, "A"), ("B", 260, "A")), {"bos": 260}),
+        (TEMPLATE, Template((260, "A"), ("B", 260, "A"), pair_types=(1, 0, 0)), {"bos": 260}),
         (
             {"type": "Sequence", "processors": [BYTE_LEVEL, TEMPLATE]},
-            Template((260, "A"), ("B", 260, "A")),
+            Template((260, "A"), ("B", 260, "A"), pair_types=(1, 0, 0)),
             {"bos": 260},
         ),
-        (ROBERTA, Template((83, "A", 260), (83, "A", 260, 260, "B", 260)), {"bos": 83, "eos": 260}),
+        (
+            ROBERTA,
+            Template((83, "A", 260), (83, "A", 260, 260, "B", 260), pair_types=(0,) * 6),
+            {"bos": 83, "eos": 260},
+        ),
         (
             {**ROBERTA, "type": "BertProcessing"},
             Template((83, "A", 260), (83, "A", 260, "B", 260)),
@@ -453,8 +457,8 @@ BAD_DOCUMENTS: dict[str, tuple[list[tuple[str, Any]], str]] = {
     "absent sep": ([("post_processor", {**ROBERTA, "sep": ["</s>", 999]})], r"sep\[1\]: no token has the id 999"),
     "short sep": ([("post_processor", {**ROBERTA, "sep": ["</s>"]})], "sep: expected a token and its id"),
     "type id": (
-        [("post_processor", {**TEMPLATE, "single": [{"Sequence": {"id": "A", "type_id": 1}}]})],
-        r"single\[0\].Sequence.type_id: expected a whole number from 0 to 0, found 1",
+        [("post_processor", {**TEMPLATE, "single": [{"Sequence": {"id": "A", "type_id": -1}}]})],
+        r"single\[0\].Sequence.type_id: expected a whole number from 0 to 2147483647, found -1",
     ),
     "no A": ([("post_processor", {**TEMPLATE, "single": [NAMED_END]})], "single: it should hold the Sequence A, once"),
     "A twice": (

@@ -13,7 +13,7 @@ import pytest
 from texts import STDLIB, TEXTS
 
 import subword
-from subword import Tokenizer, formats
+from subword import Tokenizer, formats, training_sentencepiece
 from subword.bpe import sentencepiece_reference as reference
 from subword.errors import SubwordValueError, SubwordWarning
 from subword.formats import sentencepiece
@@ -128,6 +128,24 @@ def test_threads_and_order_change_nothing(bpe: Tokenizer) -> None:
         texts = [*reversed(PROSE), *CODE[:4]]
         again = subword.train_sentencepiece(texts, vocab_size=2500, model_type="bpe", threads=threads)
         assert again.spec == bpe.spec
+
+
+def test_long_texts_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["".join(CODE[:3]), "  ".join(PROSE).encode() + b" \xff a  b", "x"]
+    for options in (
+        {},
+        {"treat_whitespace_as_suffix": True, "normalization_rule_name": "identity"},
+        {"remove_extra_whitespaces": True, "allow_whitespace_only_pieces": True},
+        {"add_dummy_prefix": False},
+        {"user_defined_symbols": ["def x", "import"]},
+    ):
+        trained = []
+        for size in (1 << 20, 40):
+            monkeypatch.setattr(training_sentencepiece, "PART", size)
+            trained.append(subword.train_sentencepiece(texts, vocab_size=1500, model_type="bpe", **options))  # type: ignore[arg-type]
+        assert trained[0].spec == trained[1].spec
+        words = [(tok.training or {})["words"] for tok in trained]
+        assert words[0] == words[1]
 
 
 def test_rules_for_entries() -> None:

@@ -56,10 +56,13 @@ def encode_padded(
     add = flag("add_special_tokens", add_special_tokens)
     a_ids = tokenizer.encode_batch(first, *policy, threads=threads)
     b_ids = None if second is None else tokenizer.encode_batch(second, *policy, threads=threads)
-    template: Sequence[int | str] = ("A",) if b_ids is None else ("A", "B")
-    if add:
-        template = tokenizer.spec.template.single if b_ids is None else tokenizer.spec.template.pair
-    room = None if shape.max_length is None else shape.max_length - sum(not isinstance(item, str) for item in template)
+    spec_template = tokenizer.spec.template
+    items = spec_template.single if b_ids is None else spec_template.pair
+    template = list(zip(items, spec_template.types_of(items), strict=True))
+    if not add:
+        template = [row for row in template if isinstance(row[0], str)]
+    around = sum(not isinstance(item, str) for item, _ in template)
+    room = None if shape.max_length is None else shape.max_length - around
     if room is not None and room < 0:
         raise SubwordValueError(
             f"max_length={shape.max_length} has no room for the {-room} more tokens of the template"
@@ -143,15 +146,13 @@ def _cut(ids: list[int], size: int, shape: Shape, other: int = 0) -> list[list[i
 # ======================== template and padding ========================
 
 
-def _filled(template: Sequence[int | str], a: list[int], b: list[int] | None, text: int) -> _Row:
+def _filled(template: Sequence[tuple[int | str, int]], a: list[int], b: list[int] | None, text: int) -> _Row:
     ids: list[int] = []
     types: list[int] = []
-    type_ = 0
-    for item in template:
+    for item, type_id in template:
         part = a if item == "A" else (b or []) if item == "B" else [int(item)]
-        type_ = 1 if item == "B" else type_
         ids += part
-        types += [type_] * len(part)
+        types += [type_id] * len(part)
     return _Row(ids, types, text)
 
 

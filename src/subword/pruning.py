@@ -73,15 +73,20 @@ def prune(
     changed = spec.replace(
         model=_model(model, new_ids),
         extra=tuple(replace(token, id=new_ids[token.id]) for token in spec.extra if token.id not in dropped),
-        template=Template(*(_mapped(items, new_ids, dropped) for items in (spec.template.single, spec.template.pair))),
+        template=_mapped(spec.template, new_ids, dropped),
         roles={role: new_ids[id] for role, id in spec.roles.items() if id in new_ids and id not in dropped},
         notes={**notes, "training": report},
     )
     return changed, Remap.of(tok.n_vocab, [[id] for id in left])
 
 
-def _mapped(items: tuple[int | str, ...], new_ids: dict[int, int], dropped: Collection[int]) -> tuple[int | str, ...]:
-    return tuple(item if isinstance(item, str) else new_ids[item] for item in items if item not in dropped)
+def _mapped(template: Template, new_ids: dict[int, int], dropped: Collection[int]) -> Template:
+    rows: list[tuple[Any, ...]] = []
+    for items in (template.single, template.pair):
+        kept = [row for row in zip(items, template.types_of(items), strict=True) if row[0] not in dropped]
+        rows.append(tuple(item if isinstance(item, str) else new_ids[item] for item, _ in kept))
+        rows.append(tuple(type_id for _, type_id in kept))
+    return Template(rows[0], rows[2], rows[1], rows[3])
 
 
 # ======================== what stays ========================

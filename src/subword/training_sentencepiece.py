@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as own_field
 from functools import cached_property
@@ -45,6 +45,16 @@ from .tokenizer import Text, Tokenizer
 
 ROWS = 1 << 16
 """So many counted words are taken at once."""
+
+PART = 1 << 20
+"""Long texts are rewritten in parts of about so many bytes, which take ten times that while they are."""
+
+_SPACE_IN_TEXT, _SPACE_IN_BYTES = (
+    re.compile("(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])"),
+    re.compile(b"(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])"),
+)
+
+_WHOLE = r"[\s\S]+"
 
 CONTROL = -1
 """The kind of a symbol that no text spells; the others are those of entries of a model."""
@@ -181,7 +191,12 @@ def train_sentencepiece(
     )
     words = r"▁[^▁]*|[^▁]+" if model_type == "word" else _pattern(rules)
     counted = _words(
-        _Splitting(normalizer=normalizer, words=words, kept=tuple(spelled)),
+        _Splitting(
+            normalizer=normalizer,
+            words=words,
+            kept=tuple(spelled),
+            rules_have_no_spaces=not precompiled_charsmap and normalization_rule_tsv is None,
+        ),
         texts,
         files,
         string("field", field),
@@ -363,6 +378,7 @@ class _Splitting(Splitting):
     normalizer: SentencePiece = own_field(default_factory=SentencePiece)
     words: str = ""
     kept: tuple[str, ...] = ()
+    rules_have_no_spaces: bool = False
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -373,8 +389,28 @@ class _Splitting(Splitting):
         return True
 
     @property
+    def can_be_cut(self) -> bool:
+        """Whether a text has the words of its parts, if a space between them is left out."""
+        by_name = self.normalizer.rules == "" or self.rules_have_no_spaces
+        has_spaces = any(" " in symbol or "▁" in symbol for symbol in self.kept)
+        return self.normalizer.add_dummy_prefix and self.words != _WHOLE and by_name and not has_spaces
+
+    @property
     def protected(self) -> tuple[str, ...]:
         return self.kept
+
+
+def _cut(text: Text) -> Iterator[Text]:
+    """A long text in parts that have its words: the space between two is that which stands in front of each text."""
+    start = 0
+    while isinstance(text, (str, bytes)) and len(text) - start > 2 * PART:
+        space = _SPACE_IN_TEXT if isinstance(text, str) else _SPACE_IN_BYTES
+        found = space.search(text, start + PART)  # type: ignore[arg-type]
+        if found is None:
+            break
+        yield text[start : found.start()]
+        start = found.end()
+    yield text[start:] if start else text
 
 
 class _Counted(NamedTuple):
@@ -393,7 +429,7 @@ def _pattern(rules: Rules) -> str:
     """A regular expression for words: what the trainer's rules cannot reach across is in different ones."""
     _, _, _, by_whitespace, _, suffix, whitespace_only = rules
     if not by_whitespace:
-        return r"[\s\S]+"
+        return _WHOLE
     marks = "▁+" if whitespace_only else "▁"
     return f"[^▁]*{marks}|[^▁]+" if suffix else f"{marks}[^▁]*|[^▁]+"
 
@@ -410,6 +446,8 @@ def _words(
 ) -> _Counted:
     """The different words without user-defined symbols."""
     items = source_of(texts, files, field, errors, splitting, None)
+    if splitting.can_be_cut:
+        items = ((part,) for text in items for whole in text for part in _cut(whole))
     table = count_texts(items, splitting, "", None, None, threads, progress, hashed=False)
     parts: list[bytes] = []
     lengths: list[Any] = [np.zeros(1, dtype=np.int64)]

@@ -20,6 +20,7 @@ pub mod extra;
 pub mod hash;
 pub mod json;
 pub mod limit;
+pub mod longest;
 pub mod lost;
 pub mod lowercase;
 pub mod memory;

@@ -11,6 +11,7 @@ use crate::bpe::merge::Queue;
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::{Error, Result};
+use crate::longest::LongestMatch;
 use crate::random::Dropout;
 use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
@@ -23,6 +24,7 @@ pub enum Model {
     WordPiece(WordPiece),
     Scored(Scored),
     WordLevel(WordLevel),
+    LongestMatch(LongestMatch),
 }
 
 impl Model {
@@ -32,13 +34,14 @@ impl Model {
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
             Self::Scored(scored) => scored.vocab(),
             Self::WordLevel(words) => &words.vocab,
+            Self::LongestMatch(longest) => &longest.vocab,
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
+            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) | Self::LongestMatch(_) => None,
         }
     }
 
@@ -46,7 +49,7 @@ impl Model {
     pub fn check(&self, text: &[u8]) -> Result<()> {
         match self {
             Self::Bpe(bpe) => bpe.check(text),
-            Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
+            Self::WordPiece(_) | Self::WordLevel(_) | Self::LongestMatch(_) => Ok(()),
             Self::Scored(scored) => scored.check(text),
         }
     }
@@ -67,6 +70,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
             Self::WordLevel(words) => words.encode(piece, out),
+            Self::LongestMatch(longest) => longest.encode(piece, out),
         }
     }
 
@@ -83,6 +87,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.encode_with_dropout(piece, dropout, out),
             Self::Scored(scored) => return scored.encode_with_dropout(piece, dropout, |token, _| out.push(token)),
             Self::WordLevel(_) => return Err(Error::value("words are looked up: there is nothing to pass over")),
+            Self::LongestMatch(_) => return Err(Error::value("nothing is merged: there is nothing to pass over")),
         }
         Ok(())
     }
@@ -116,6 +121,7 @@ impl Model {
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
                 Self::Scored(_) => 0,
                 Self::WordLevel(_) => piece.len(),
+                Self::LongestMatch(longest) => longest.vocab.piece_len(token),
             };
             end
         }));
@@ -168,6 +174,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.plan(),
             Self::Scored(scored) => scored.plan(),
             Self::WordLevel(words) => words.plan(),
+            Self::LongestMatch(longest) => longest.plan(),
         }
     }
 }

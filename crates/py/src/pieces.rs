@@ -17,9 +17,8 @@ use subword_core::scored::Scored;
 use subword_core::sentencepiece::learn;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
 use subword_core::unigram::lattice::{Lattice, Path};
-use subword_core::unigram::runs::characters;
 use subword_core::unigram::train::{covering, train, Options};
-use subword_core::unigram::{Kind, Precision, Rules, UNKNOWN};
+use subword_core::unigram::{characters, Kind, Precision, Rules, UNKNOWN};
 
 pub fn kinds(kinds: &[u8]) -> Vec<Kind> {
     let kind = |kind: &u8| match kind {

@@ -312,7 +312,7 @@ def train(
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
       subword train corpus/ -v 32k -o spm.model --algorithm sentencepiece-bpe --set normalization_rule_name=nmt_nfkc
-      subword train corpus/ -v 32k -o unigram.json --algorithm unigram --set user_defined_symbols="<sep>,<cls>"
+      subword train corpus/ -v 32k -o unigram.model --algorithm unigram --set user_defined_symbols="<sep>,<cls>"
       subword train corpus/ -v 50k -o words.subword --algorithm word
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """

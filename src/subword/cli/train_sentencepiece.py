@@ -24,6 +24,9 @@ MODEL_TYPES = {
 }
 """The names of the command line, and SentencePiece's."""
 
+HELD_BY = (".model", ".subword")
+"""The formats that hold sums in 32 bits."""
+
 TAKEN = (
     *("out", "files", "vocab_size", "algorithm", "special", "bos", "eos", "pad", "set_", "threads"),
     *("field", "errors", "stdin_format", "force", "progress", "json"),
@@ -136,6 +139,8 @@ def check(algorithm: str, out: Path, told: Iterable[str]) -> None:
             f"--algorithm {algorithm} does not take {', '.join(needless)}; its own options are said with --set, by "
             f"their names: {', '.join(OPTIONS)}"
         )
-    holds = (".model", ".subword", ".json") if algorithm in ("unigram", "sentencepiece-bpe") else (".model", ".subword")
-    if not out.name.lower().endswith(holds):
-        raise common.UsageError(f"--out {out}: what {algorithm} gives is held by {', '.join(holds)}")
+    if not out.name.lower().endswith(HELD_BY):
+        raise common.UsageError(
+            f"--out {out}: what {algorithm} gives is held by {' and '.join(HELD_BY)}; subword convert makes other "
+            "files of it, where they can hold it"
+        )

@@ -31,6 +31,7 @@ from ..spec import (
     Characters,
     Decode,
     DecodeWordPiece,
+    LongestMatch,
     ScoreBPE,
     Scored,
     Spec,
@@ -49,7 +50,7 @@ PARTS = {
     "ids": "section ids",
     "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
     "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk. A "
-    "WordPiece or a WordLevel has none",
+    "WordPiece, a WordLevel or a LongestMatch has none",
     "pattern": "outline.stages, Split, by the name of a pattern",
     "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
@@ -256,6 +257,7 @@ _MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
     Words: _scored_problem,
     Characters: _scored_problem,
     WordLevel: lambda spec, model, piece_of: None,
+    LongestMatch: lambda spec, model, piece_of: None,
 }
 
 

@@ -182,10 +182,10 @@ def _spec(root: Node, tokens: Tokens | None) -> Spec:
 
 
 class Known:
-    """The ids that stand for something; and the last type of token that a template may give one."""
+    """The ids that stand for something."""
 
-    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken], last_type: int = 0) -> None:
-        self.tokens, self.last_type = tokens, last_type
+    def __init__(self, tokens: AnyTokens, extra: Iterable[ExtraToken]) -> None:
+        self.tokens = tokens
         self.extra = {token.id for token in extra}
 
     def __contains__(self, id: int) -> bool:
@@ -711,37 +711,39 @@ def read_post_processor(node: Node, known: Known) -> Template:
 
 
 def _read_template(step: Node, known: Known) -> Template:
-    return Template(
-        tuple(_read_template_items(step, "single", ["A"], 0, known)),
-        tuple(_read_template_items(step, "pair", ["A", "B"], 1, known)),
-    )
+    single = _read_template_items(step, "single", ["A"], known)
+    pair = _read_template_items(step, "pair", ["A", "B"], known)
+    items, types = ([tuple(row[at] for row in rows) for rows in (single, pair)] for at in (0, 1))
+    return Template(items[0], items[1], types[0], types[1])
 
 
-def _read_template_items(step: Node, name: str, texts: list[str], last_type: int, known: Known) -> list[int | str]:
-    items: list[int | str] = []
+def _read_template_items(step: Node, name: str, texts: list[str], known: Known) -> list[tuple[Any, int]]:
+    """The items, each with its type id."""
+    items: list[tuple[Any, int]] = []
     for row in step[name].items():
         for kind in ("Sequence", "SpecialToken"):
             if kind in row.fields():
                 break
         else:
             raise row.expected('{"Sequence": …} or {"SpecialToken": …}')
-        row[kind].get("type_id", 0).number(0, max(last_type, known.last_type))
+        type_id = row[kind].get("type_id", 0).number(0, MAX_ID)
         part = row[kind]["id"]
         if kind == "Sequence":
-            items.append(part.text())
+            items.append((part.text(), type_id))
         else:
             tokens = step["special_tokens"].fields()
             if part.text() not in tokens:
                 raise part.error(f"{shown(part.value)} is not in {step['special_tokens'].path}")
-            items += [_read_id(id, known) for id in step["special_tokens"][part.text()]["ids"].items()]
-    if sorted(item for item in items if isinstance(item, str)) != texts:
+            ids = step["special_tokens"][part.text()]["ids"].items()
+            items += [(_read_id(id, known), type_id) for id in ids]
+    if sorted(item for item, _ in items if isinstance(item, str)) != texts:
         raise step[name].error(f"it should hold the Sequence {' and '.join(texts)}, once")
     return items
 
 
 def _read_roberta(step: Node, known: Known) -> Template:
     cls, sep = _read_named_id(step["cls"], known), _read_named_id(step["sep"], known)
-    return Template((cls, "A", sep), (cls, "A", sep, sep, "B", sep))
+    return Template((cls, "A", sep), (cls, "A", sep, sep, "B", sep), pair_types=(0,) * 6)
 
 
 def _read_bert(step: Node, known: Known) -> Template:

@@ -80,7 +80,7 @@ def read_scored(root: Node) -> Spec:
     normalizers = tuple(_read_normalizers(root.get("normalizer")))
     splitting, prepends = _read_pre_tokenizer(root.get("pre_tokenizer"), normalizers)
     extra = tuple(sorted(added.values(), key=lambda token: token.id))
-    template = read_post_processor(root.get("post_processor"), Known(words, extra, last_type=255))
+    template = read_post_processor(root.get("post_processor"), Known(words, extra))
     rows.sort(key=lambda row: row[1])
     vocab = Vocab.of((token.encode(), id) for token, id, _ in rows)
     scores = np.array([score for _, _, score in rows], dtype=np.float64)
@@ -348,7 +348,12 @@ def _pre_tokenizer(spaces: Metaspace | None, split: bool, refuse: Callable[[str]
 
 def _decoder(spec: Spec, unk: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
     decode = spec.decode
-    if not isinstance(decode, DecodeSentencePiece) or decode.unk_surface != unk or decode.strip == "all":
+    if (
+        not isinstance(decode, DecodeSentencePiece)
+        or decode.unk_surface != unk
+        or decode.strip == "all"
+        or decode.rules
+    ):
         refuse(f"the way to decode, {decode!r}")
     if decode.strip == "token":
         return {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

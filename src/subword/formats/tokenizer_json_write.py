@@ -13,6 +13,7 @@ from ..errors import SubwordValueError, warn
 from ..patterns import DIGITS, get_pattern
 from ..spec import (
     BPE,
+    Characters,
     CleanText,
     Decode,
     DecodeWordPiece,
@@ -35,6 +36,7 @@ from ..spec import (
     Unigram,
     WordLevel,
     WordPiece,
+    Words,
 )
 from .rank_merges import merges_of_rank_model
 from .tokenizer_json_read import (
@@ -58,6 +60,8 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
+    if isinstance(spec.model, (Words, Characters)):
+        _refuse(f"SentencePiece's {type(spec.model).__name__}")
     if not isinstance(spec.model, (Unigram, ScoreBPE)):
         _check_stages(spec)
     if isinstance(spec.model, (WordPiece, WordLevel)):
@@ -134,7 +138,7 @@ def _written_word_piece(spec: Spec, model: WordPiece | WordLevel) -> bytes:
         "added_tokens": [_added_token(token) for token in added],
         "normalizer": _normalizer(spec),
         "pre_tokenizer": _pre_tokenizer(spec),
-        "post_processor": _post_processor(spec.template, names, last_type=1),
+        "post_processor": _post_processor(spec.template, names),
         "decoder": _word_decoder(spec.decode),
         "model": {
             "type": type(model).__name__,
@@ -397,23 +401,23 @@ def _byte_level(add_prefix_space: bool = False, use_regex: bool = True) -> dict[
     return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
 
 
-def _post_processor(template: Template, names: dict[int, str], last_type: int = 0) -> dict[str, Any] | None:
-    """`last_type` is the type id of the second text, and of what follows it."""
+def _post_processor(template: Template, names: dict[int, str]) -> dict[str, Any] | None:
     if template == Template():
         return None
-    pair = template.pair
-    second = pair.index("B") if pair.index("A") < pair.index("B") else len(pair)
-    types = [last_type if at >= second else 0 for at in range(len(pair))]
     used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
     return {
         "type": "TemplateProcessing",
-        "single": [_template_item(item, names) for item in template.single],
-        "pair": [_template_item(item, names, type_id) for item, type_id in zip(pair, types, strict=True)],
+        "single": _template_items(template, template.single, names),
+        "pair": _template_items(template, template.pair, names),
         "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in used},
     }
 
 
-def _template_item(item: int | str, names: dict[int, str], type_id: int = 0) -> dict[str, Any]:
+def _template_items(template: Template, items: tuple[int | str, ...], names: dict[int, str]) -> list[dict[str, Any]]:
+    return [_template_item(*row, names) for row in zip(items, template.types_of(items), strict=True)]
+
+
+def _template_item(item: int | str, type_id: int, names: dict[int, str]) -> dict[str, Any]:
     if isinstance(item, str):
         return {"Sequence": {"id": item, "type_id": type_id}}
     return {"SpecialToken": {"id": names[item], "type_id": type_id}}
