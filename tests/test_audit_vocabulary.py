@@ -62,7 +62,7 @@ def test_entries_are_spelled_as_in_running_text() -> None:
         entries = dict(spelled(tok))
         for piece, data in rows:
             assert entries[tok.vocab[piece.encode()]] == data
-    tok = subword.train_unigram(["low lower lowest", "slow tower"] * 9, vocab_size=270)
+    tok = subword.train_sentencepiece(["low lower lowest", "slow tower"] * 9, vocab_size=270)
     assert dict(spelled(tok))[tok.vocab["▁low".encode()]] == b" low"
     kinds = {row.name: row.entries for row in audits.vocabulary(tok).kinds}
     assert kinds["word with a space"] >= 1 and "mixed" not in kinds

@@ -155,7 +155,7 @@ def test_ranks_and_merges_that_come_to_the_same() -> None:
 def test_between_families() -> None:
     text = ["the cat sat on the mat, of the cat", "of cats and mats"]
     bpe_tok = subword.train(text, vocab_size=270, pattern="gpt2")
-    unigram = subword.train_unigram(text, vocab_size=278)
+    unigram = subword.train_sentencepiece(text, vocab_size=278)
     for one, other in ((bpe_tok, unigram), (unigram, bpe_tok)):
         parts = {part.name: part for part in differences.find(one, other, most=3)}
         assert {"model", "ids"} <= set(parts)

@@ -55,7 +55,7 @@ def test_by_kind_of_file(file: str, tmp_path: Path) -> None:
 def test_sentencepiece(tmp_path: Path) -> None:
     pytest.importorskip("sentencepiece")
     text = ["the cat sat on the mat, of the cat", "of cats and mats"]
-    subword.train_unigram(text, vocab_size=278).save(tmp_path / "a.model")
+    subword.train_sentencepiece(text, vocab_size=278).save(tmp_path / "a.model")
     found = doctor.check(str(tmp_path / "a.model"), speed=False)
     assert (found.peer.name, found.difference) == ("sentencepiece", None)
 

@@ -18,9 +18,16 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference", "longest_match.reference", "unigram.reference", "wordpiece.reference"},
+    {
+        "errors",
+        "bpe.reference",
+        "bpe.sentencepiece_reference",
+        "longest_match.reference",
+        "unigram.reference",
+        "wordpiece.reference",
+    },
     {"_core", "arguments", "writing"},
-    {"patterns", "bpe", "longest_match", "unigram", "wordpiece", "byte_alphabet", "special"},
+    {"patterns", "charsmap", "bpe", "longest_match", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"stages", "models", "scripts"},
     {"spec"},
     {"bert", "reference_models", "encoding", "corpus"},
@@ -30,7 +37,7 @@ LEVELS: list[set[str]] = [
     {"counts", "pruning"},
     {"counts_file"},
     {"provider", "counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
-    {"training", "training_unigram"},
+    {"training", "training_sentencepiece"},
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},
     {"compat", "differences", "embeddings", "with_transformers"},

@@ -184,7 +184,7 @@ def test_what_is_not_supported_is_said(change: Any, problem: str) -> None:
 
 
 def test_sums_in_32_bits_cannot_be_written() -> None:
-    tok = subword.train_unigram(FEW, vocab_size=900, hard_vocab_limit=False)
+    tok = subword.train_sentencepiece(FEW, vocab_size=900, hard_vocab_limit=False)
     with pytest.raises(SubwordValueError, match="32 bits"):
         tokenizer_json.write(tok.spec)
     assert formats.read(sentencepiece.write(tok.spec)) == tok.spec

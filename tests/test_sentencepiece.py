@@ -223,8 +223,6 @@ def _model(**changes: Any) -> wire.Message:
         ({"more": [("<0x41>", 0.0, proto.BYTE)]}, "no byte fallback"),
         ({"more": [("<0x41>", 0.0, proto.BYTE)], "trainer": {"byte_fallback": True}}, "byte fallback needs"),
         ({"trainer": {"model_type": 7}}, "model type 7"),
-        ({"trainer": {"model_type": proto.WORD}}, "a model of words"),
-        ({"trainer": {"model_type": proto.CHAR}}, "a model of characters"),
         ({"normalizer": {"precompiled_charsmap": b"\1\2"}}, "damaged"),
         ({"normalizer": {"precompiled_charsmap": struct.pack("<I", 2**31) + bytes(40)}}, "damaged"),
         ({"pieces": []}, "no pieces"),

@@ -22,7 +22,7 @@ CODE = [path.read_text("utf-8") for path in STDLIB[:12]]
 
 @pytest.fixture(scope="module")
 def tok() -> Tokenizer:
-    return subword.train_unigram([*CODE, *PROSE], vocab_size=3000)
+    return subword.train_sentencepiece([*CODE, *PROSE], vocab_size=3000)
 
 
 def test_nothing_is_lost(tok: Tokenizer) -> None:
@@ -34,13 +34,13 @@ def test_nothing_is_lost(tok: Tokenizer) -> None:
 
 def test_threads_change_nothing(tok: Tokenizer) -> None:
     for threads in (1, 3):
-        assert subword.train_unigram([*CODE, *PROSE], vocab_size=3000, threads=threads).spec == tok.spec
+        assert subword.train_sentencepiece([*CODE, *PROSE], vocab_size=3000, threads=threads).spec == tok.spec
 
 
 def test_files_and_texts_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(CODE[0].encode())
-    from_file = subword.train_unigram(files=[tmp_path / "a.txt"], vocab_size=350, byte_fallback=False)
-    assert from_file.spec == subword.train_unigram([CODE[0]], vocab_size=350, byte_fallback=False).spec
+    from_file = subword.train_sentencepiece(files=[tmp_path / "a.txt"], vocab_size=350, byte_fallback=False)
+    assert from_file.spec == subword.train_sentencepiece([CODE[0]], vocab_size=350, byte_fallback=False).spec
 
 
 def test_sentencepiece_reads_what_was_trained(tok: Tokenizer) -> None:
@@ -68,7 +68,7 @@ def test_words_are_at_least_as_probable_as_by_sentencepiece() -> None:
         num_threads=1,
     )
     theirs = Tokenizer(formats.read(out.getvalue()))
-    ours = subword.train_unigram(learned, vocab_size=1200, byte_fallback=False, remove_extra_whitespaces=True)
+    ours = subword.train_sentencepiece(learned, vocab_size=1200, byte_fallback=False, remove_extra_whitespaces=True)
     for some in (learned, held):
         words = Counter(f"▁{word}" for line in some for word in line.split())
         mine, other = (
@@ -83,12 +83,12 @@ def test_words_are_at_least_as_probable_as_by_sentencepiece() -> None:
 
 @pytest.mark.filterwarnings("ignore::subword.errors.SubwordWarning")
 def test_options() -> None:
-    tok = subword.train_unigram(
+    tok = subword.train_sentencepiece(
         PROSE,
         vocab_size=1500,
         control_symbols=["<cls>"],
         user_defined_symbols=["<sep>", "low"],
-        pad_piece="<pad>",
+        pad_id=3,
         character_coverage=0.9,
         treat_whitespace_as_suffix=True,
         hard_vocab_limit=False,
@@ -100,14 +100,14 @@ def test_options() -> None:
     assert not any(piece.startswith("▁") and len(piece) > 1 for piece in pieces)
     assert tok.training is not None
     assert tok.training["algorithm"] == "unigram"
-    long = subword.train_unigram(PROSE, vocab_size=1300, max_sentencepiece_length=3, hard_vocab_limit=False)
+    long = subword.train_sentencepiece(PROSE, vocab_size=1300, max_sentencepiece_length=3, hard_vocab_limit=False)
     normal = [
         piece.decode()
         for piece, kind in zip(long.spec.model.vocab.pieces, long.spec.model.kinds.tolist(), strict=True)
         if kind == 0
     ]
     assert max(map(len, normal)) <= 3
-    across = subword.train_unigram(["the cat the cat sat"] * 9, vocab_size=267, split_by_whitespace=False)
+    across = subword.train_sentencepiece(["the cat the cat sat"] * 9, vocab_size=267, split_by_whitespace=False)
     assert any(b" " in piece or "▁".encode() in piece[3:] for piece in across.spec.model.vocab.pieces)
 
 
@@ -120,21 +120,21 @@ def test_options() -> None:
         ({"vocab_size": 3000, "character_coverage": 1.5}, "character_coverage"),
         ({"vocab_size": 3000, "shrinking_factor": 1.0}, "shrinking_factor"),
         ({"vocab_size": 3000, "max_sentencepiece_length": 300}, "255"),
-        ({"vocab_size": 3000, "user_defined_symbols": ["<s>"]}, "twice"),
+        ({"vocab_size": 3000, "user_defined_symbols": ["<unk>"]}, "twice"),
         ({"vocab_size": 3000, "precompiled_charsmap": "AAAA"}, "damaged"),
     ],
 )
 def test_what_cannot_be_is_said(options: dict[str, Any], problem: str) -> None:
     with pytest.raises((SubwordValueError, subword.FormatError), match=problem):
-        subword.train_unigram(PROSE, **options)
+        subword.train_sentencepiece(PROSE, **options)
 
 
 def test_a_text_that_gives_less_than_asked() -> None:
     with pytest.warns(SubwordWarning, match="no more than"):
-        tok = subword.train_unigram(["abc abd"], vocab_size=400, hard_vocab_limit=False)
+        tok = subword.train_sentencepiece(["abc abd"], vocab_size=400, hard_vocab_limit=False)
     assert tok.n_vocab < 400
     with pytest.raises(SubwordValueError, match="nothing to train on"):
-        subword.train_unigram([], vocab_size=400)
+        subword.train_sentencepiece([], vocab_size=400)
 
 
 # ======================== segmentations ========================

@@ -44,7 +44,7 @@ from .spec import (
 )
 from .tokenizer import Changed, Chunk, StreamDecoder, Tokenizer, load
 from .training import PRESETS, train
-from .training_unigram import train_unigram
+from .training_sentencepiece import train_sentencepiece
 
 __all__ = [
     "BPE",
@@ -95,5 +95,5 @@ __all__ = [
     "count_pieces",
     "load",
     "train",
-    "train_unigram",
+    "train_sentencepiece",
 ]

@@ -1,6 +1,6 @@
 """The Rust core, private to this package. `tests/test_stub.py` checks this file against the built module."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -28,14 +28,6 @@ def same_in_both_syntaxes(regex: str) -> bool:
 def normalize(text: str, form: str, unicode: str) -> str:
     """`text` in a normalization form, by the tables of a Unicode version."""
 
-def sentencepiece_normalize(
-    text: bytes, rules: str, flags: tuple[bool, bool, bool, bool], protected: list[str]
-) -> tuple[bytes, list[int]]:
-    """SentencePiece's normalizer: the text, and for each byte where in the original what it comes from starts.
-
-    The flags are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and treat_whitespace_as_suffix.
-    """
-
 def stage_parts(text: bytes, row: Sequence[str]) -> list[tuple[int, int, bytes]]:
     """What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it."""
 
@@ -58,6 +50,32 @@ def learn_unigram(
 ) -> tuple[list[tuple[bytes, float]], list[tuple[int, float]], int]:
     """Entries of a unigram model with their scores, from words with counts; (entries, mean log likelihood of a word)
     after each round; characters without an entry."""
+
+def learn_sentencepiece_bpe(
+    data: bytes,
+    offsets: _I64,
+    counts: _I64,
+    scripts: list[str],
+    vocab_size: int,
+    character_coverage: float,
+    required_chars: str,
+    rules: tuple[int, bool, bool, bool, bool, bool, bool],
+    progress: Callable[[int], object] | None,
+) -> tuple[list[bytes], list[int], list[str], list[int], int]:
+    """What SentencePiece's BPE merges in words with counts, in order, and how often each pair was counted then; the
+    characters, the most frequent first; tokens before the first merge and after each; characters without an entry."""
+
+def covering_characters(
+    data: bytes, offsets: _I64, counts: _I64, character_coverage: float, required_chars: str
+) -> tuple[list[tuple[str, int]], int]:
+    """The characters of words with counts that a vocabulary must have, the most frequent first; how many it leaves
+    out."""
+
+def charsmap_table(keys: list[tuple[bytes, int]]) -> bytes:
+    """The table of a `precompiled_charsmap` for sorted keys and their values."""
+
+def log_shares(counts: list[int]) -> list[float]:
+    """The logarithm of each share of the whole, the same on every machine."""
 
 def lowercase(text: str, final_sigma: bool, unicode: str) -> str:
     """`text` in lower case, by the tables of a Unicode version."""
@@ -187,6 +205,19 @@ class Segmentations:
 
     def marginals(self, alpha: float) -> list[tuple[int, int, int, float]]:
         """Start, end, id and probability of all that may stand somewhere."""
+
+@final
+class SentencePieceNormalizer:
+    """SentencePiece's normalizer. `rules` are in base64, and strings of `protected` stay as they are.
+
+    The flags are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and treat_whitespace_as_suffix.
+    """
+
+    def __new__(
+        cls, rules: str, flags: tuple[bool, bool, bool, bool], protected: list[str]
+    ) -> SentencePieceNormalizer: ...
+    def apply(self, text: bytes) -> tuple[bytes, _U64]:
+        """The text, and for each byte where in the original what it comes from starts; then where the original ends."""
 
 @final
 class Engine:

@@ -284,7 +284,7 @@ def count_into(
     limit = None if memory is None else memory * 7 // 8
     most = None if memory is None else longest_part(memory)
     feed = FEED_BYTES if memory is None else min(FEED_BYTES, max(memory // 512, 1 << 12))
-    counter = _core.PieceCounter(stage_rows(splitting.stages), extra_rows(splitting.extra), limit)
+    counter = _core.PieceCounter(stage_rows(splitting.stages, splitting.protected), extra_rows(splitting.extra), limit)
     whole = splitting.keeps_texts_whole or may_span_a_cut(splitting.special_tokens)
     runs: list[list[Any]] = []
 

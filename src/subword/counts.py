@@ -87,6 +87,11 @@ class Splitting:
         is_row = isinstance(self.pattern, str) and self.pattern not in CLEANINGS and self.pattern != "none"
         return not is_row or self.normalization is not None
 
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """What a SentencePiece stage leaves as it is."""
+        return ()
+
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The stages as plain data, with the expressions behind the names of patterns."""

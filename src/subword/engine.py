@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, patterns
+from . import _core, charsmap, patterns
 from .arguments import list_of
 from .bpe import reference as bpe
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
@@ -41,7 +41,7 @@ from .spec import (
     Precompiled,
     PrefixSpace,
     Replace,
-    ScoreBPE,
+    Scored,
     SentencePiece,
     Spec,
     Split,
@@ -51,7 +51,6 @@ from .spec import (
     Strip,
     StripAccents,
     StripMarks,
-    Unigram,
 )
 
 Engine = _core.Engine
@@ -60,10 +59,10 @@ Engine = _core.Engine
 ENDS = ("character", "word", "sentence", "paragraph")
 
 
-def stage_rows(stages: Iterable[Stage], model: Model | None = None) -> list[tuple[str, ...]]:
+def stage_rows(stages: Iterable[Stage], protected: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """Stages as the core takes them: the name, then the settings in their order, as text.
 
-    Behind those of a `SentencePiece` stage stand the entries of the model that it leaves alone.
+    Behind those of a `SentencePiece` stage stands what it leaves alone: the user-defined entries of the model.
 
     A `Split` becomes a row for each expression of its pattern: `Split` with the name of the scanner that the core has
     for it, or `SplitRegex`, whose last setting is whether what no match covers is dropped.
@@ -80,14 +79,14 @@ def stage_rows(stages: Iterable[Stage], model: Model | None = None) -> list[tupl
                     regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
                     rows.append((*_row(regex), "true" if pattern.drops else "false"))
         elif isinstance(stage, SentencePiece):
-            rows.append((*_row(stage), *_user_defined(model)))
+            rows.append((*_row(stage), *protected))
         else:
             rows.append((*_row(stage), "false") if isinstance(stage, SplitRegex) else _row(stage))
     return rows
 
 
-def _user_defined(model: Model | None) -> list[str]:
-    return model.pieces_of(USER_DEFINED) if isinstance(model, (Unigram, ScoreBPE)) else []
+def _user_defined(model: Model) -> list[str]:
+    return model.pieces_of(USER_DEFINED) if isinstance(model, Scored) else []
 
 
 def _row(stage: Stage | Decoding) -> tuple[str, ...]:
@@ -114,7 +113,7 @@ def compile_spec(spec: Spec) -> Engine:
     """
     try:
         engine = _core.Engine(
-            stage_rows(spec.stages, spec.model),
+            stage_rows(spec.stages, _user_defined(spec.model)),
             spec.model.compiled(),
             extra_rows(spec.extra),
             around(spec.template.single),
@@ -427,7 +426,7 @@ class ReferenceEngine:
                     part = part[1:]
             is_start = is_start and decode.strip == "all" and not part
             data += part
-        return data
+        return charsmap.apply(charsmap.rules_of(decode.rules), data) if decode.rules else data
 
     def ends_word(self, id: int) -> bool:
         model = self.spec.model
@@ -450,7 +449,7 @@ class ReferenceEngine:
         if isinstance(decode, DecodeWordPiece):
             return data.removeprefix(decode.prefix.encode())
         if isinstance(decode, DecodeSentencePiece) and model.vocab.piece_of(id_of(id)) is not None:
-            if isinstance(model, (Unigram, ScoreBPE)) and data.decode() in model.pieces_of(BYTE):
+            if isinstance(model, Scored) and data.decode() in model.pieces_of(BYTE):
                 return bytes([int(data[3:5], 16)])
             return decode.unk_surface.encode() if id_of(id) == model.unk else data.replace("▁".encode(), b" ")
         if isinstance(model, BPE) and isinstance(decode, Decode) and self.ends_word(id_of(id)):
@@ -716,7 +715,7 @@ def sentencepiece(segment: Segment, stage: SentencePiece, protected: list[str]) 
         stage.escape_whitespaces,
         stage.treat_whitespace_as_suffix,
     )
-    normalized, starts = _core.sentencepiece_normalize(data, stage.rules, flags, protected)
+    normalized, starts = _core.SentencePieceNormalizer(stage.rules, flags, protected).apply(data)
     spans, at = list[Span](), 0
     text = normalized.decode("utf-8", "surrogateescape")
     for char in text:

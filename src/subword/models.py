@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -403,7 +403,7 @@ NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Scored:
+class Scored:
     """A model whose entries have scores. Its fields are described in `Unigram`."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds", "merges")
@@ -484,7 +484,7 @@ class _Scored:
         return cast("_core.Model", self._compiled)
 
 
-class Unigram(_Scored):
+class Unigram(Scored):
     """The unigram language model: the segmentation of a piece whose entries' scores have the largest sum.
 
     `precision` is what scores are added up in: `"float32"`, as SentencePiece does over the whole text, or `"float64"`,
@@ -501,7 +501,7 @@ class Unigram(_Scored):
     ALGORITHM: ClassVar[str] = "unigram"
 
 
-class ScoreBPE(_Scored):
+class ScoreBPE(Scored):
     """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell
     an entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
     `USER_DEFINED` entries are taken first, the longest, and never merge.
@@ -518,10 +518,28 @@ def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece | WordLevel | LongestMatch | Unigram | ScoreBPE
-MODELS: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, LongestMatch, Unigram, ScoreBPE)
-}
+class Words(Scored):
+    """SentencePiece's word model: a text is cut in front of each `▁`, and its words are looked up. Scores do not count.
+
+    Fields and kinds are those of `Unigram`. (A `WordLevel` has an unknown token for each piece, this one for a run.)
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "words"
+
+
+class Characters(Scored):
+    """SentencePiece's character model: each character is looked up, user-defined entries before, the longest first.
+
+    Fields and kinds are those of `Unigram`. Scores do not count.
+    """
+
+    __slots__ = ()
+    ALGORITHM: ClassVar[str] = "characters"
+
+
+Model: TypeAlias = BPE | WordPiece | WordLevel | LongestMatch | Unigram | ScoreBPE | Words | Characters
+MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Model)}
 
 
 def bpe_of(model: Model, why: str) -> BPE:

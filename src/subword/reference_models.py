@@ -21,12 +21,15 @@ from .spec import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    Characters,
     LongestMatch,
     Model,
     ScoreBPE,
+    Scored,
     Unigram,
     WordLevel,
     WordPiece,
+    Words,
 )
 from .unigram import reference as unigram
 from .unigram.reference import float32
@@ -155,11 +158,11 @@ class ReferenceWordPiece:
 
 
 class ReferenceScored:
-    """The best segmentation, or merges by score; then what becomes of characters that are no entry."""
+    """The best segmentation, merges by score, or what is looked up; then what unknown characters become."""
 
     missing = b""
 
-    def __init__(self, model: Unigram | ScoreBPE) -> None:
+    def __init__(self, model: Scored) -> None:
         self.model = model
         self.scores: dict[str, float] = {}  # of what text can spell
         self.user_defined: list[str] = []
@@ -177,6 +180,8 @@ class ReferenceScored:
             text = piece.decode("utf-8", "surrogateescape")
             if kind == BYTE:
                 self.bytes[int(piece[3:5], 16)] = id
+            if isinstance(model, (Words, Characters)) and kind != UNKNOWN:
+                self.ids[text] = id
             if kind == UNUSED or (single and kind in (BYTE, UNKNOWN)):
                 continue
             if kind == USER_DEFINED:
@@ -186,10 +191,11 @@ class ReferenceScored:
             self.ids[text] = id
 
     def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
-        unigram_model = isinstance(self.model, Unigram)
-        if unigram_model and is_passed:
-            raise SubwordValueError("a unigram model merges nothing that dropout could pass over: give alpha")
-        pieces = self.segment(text) if unigram_model else self.merge(text, is_passed or reference.none)
+        if is_passed and not isinstance(self.model, ScoreBPE):
+            raise SubwordValueError(f"a {type(self.model).__name__} merges nothing that dropout could pass over")
+        ways = {Unigram: self.segment, Words: self.words, Characters: self.characters}
+        way = ways.get(type(self.model))
+        pieces = way(text) if way else self.merge(text, is_passed or reference.none)
         end, unknown = 0, False
         for piece in pieces:
             start, end = end, end + len(text_bytes(piece))
@@ -206,21 +212,31 @@ class ReferenceScored:
     def segment(self, text: str) -> list[str]:
         return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]
 
+    def words(self, text: str) -> list[str]:
+        """Cut in front of each `▁`."""
+        first, *others = text.split("▁")
+        return [*([first] if first else []), *(f"▁{word}" for word in others)]
+
+    def characters(self, text: str) -> list[str]:
+        """Characters and user-defined entries."""
+        symbols, at = list[str](), 0
+        while at < len(text):
+            found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
+            symbols.append(found or text[at])
+            at += len(symbols[-1])
+        return symbols
+
     def merge(self, text: str, is_passed: IsPassed) -> list[str]:
-        """Characters and user-defined entries; then the best pair, again and again."""
+        """The best pair becomes one, again and again; user-defined entries do not merge."""
 
         def worth(left: str, right: str) -> float | None:
             if self.ranks:
                 return -self.ranks[left, right] if (left, right) in self.ranks else None
             return self.scores.get(left + right)
 
-        symbols, frozen, at = list[str](), list[bool](), 0
+        symbols = self.characters(text)
+        frozen = [symbol in self.user_defined for symbol in symbols]
         passed = [False] * len(text)  # the pair at each place, as long as neither of the two has changed
-        while at < len(text):
-            found = max((entry for entry in self.user_defined if text.startswith(entry, at)), key=len, default="")
-            symbols.append(found or text[at])
-            frozen.append(bool(found))
-            at += len(symbols[-1])
         while True:
             pairs = [
                 (score, -place)
@@ -275,7 +291,7 @@ class ReferenceLongestMatch:
 
     def encode(self, text: str, is_passed: IsPassed | None = None) -> Iterator[tuple[int, int]]:
         if is_passed:
-            raise SubwordValueError("there is no dropout for a LongestMatch")
+            raise SubwordValueError("nothing is merged: there is nothing to pass over")
         end = 0
         for entry in longest_match.encode(text_bytes(text), self.ids, self.longest):
             end += len(entry)
@@ -292,6 +308,8 @@ _CLASSES: dict[type, Any] = {
     LongestMatch: ReferenceLongestMatch,
     Unigram: ReferenceScored,
     ScoreBPE: ReferenceScored,
+    Words: ReferenceScored,
+    Characters: ReferenceScored,
 }
 
 

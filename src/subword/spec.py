@@ -6,7 +6,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
         -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
-        -> BPE, WordPiece, WordLevel, LongestMatch, Unigram or ScoreBPE -> Template
+        -> BPE, WordPiece, WordLevel, LongestMatch, or SentencePiece's Unigram, ScoreBPE, Words, Characters -> Template
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from .models import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    Characters,
     Ids,
     LongestMatch,
     Model,
     Packed,
     ScoreBPE,
+    Scored,
     Stretches,
     Unigram,
     Vocab,
     WordLevel,
     WordPiece,
+    Words,
     bpe_of,
     whole_numbers,
 )
@@ -77,6 +80,7 @@ __all__ = [
     "UNKNOWN",
     "UNUSED",
     "USER_DEFINED",
+    "Characters",
     "CleanText",
     "Decode",
     "DecodeSentencePiece",
@@ -98,6 +102,7 @@ __all__ = [
     "PrefixSpace",
     "Replace",
     "ScoreBPE",
+    "Scored",
     "SentencePiece",
     "Spec",
     "Split",
@@ -113,6 +118,7 @@ __all__ = [
     "Vocab",
     "WordLevel",
     "WordPiece",
+    "Words",
     "bpe_of",
     "whole_numbers",
 ]
@@ -241,10 +247,12 @@ class DecodeWordPiece:
 class DecodeSentencePiece:
     """`▁` as a space, bytes as bytes, an unknown token as `unk_surface`. At the start of a text `▁` is left out:
     `"one"` of them, one of each token before there is text (`"all"`), all of the first token (`"token"`), or `"none"`.
+    Then the text is rewritten by `rules`, the `precompiled_charsmap` of SentencePiece's denormalizer, in base64.
     """
 
     strip: Literal["none", "one", "all", "token"] = "one"
     unk_surface: str = " \u2047 "
+    rules: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -252,7 +260,7 @@ class DecodeSentencePiece:
     @property
     def looks_around(self) -> bool:
         """Whether what a token decodes to depends on the tokens beside it."""
-        return self.strip != "none"
+        return self.strip != "none" or bool(self.rules)
 
 
 Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
@@ -260,8 +268,9 @@ DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeW
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:
-    """As the outline has it. Older files have no type in it."""
-    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **asdict(decode)}
+    """As the outline has it. Older files have no type in it, and no rules."""
+    settings = {name: value for name, value in asdict(decode).items() if (name, value) != ("rules", "")}
+    return {**({} if isinstance(decode, Decode) else {"type": type(decode).__name__}), **settings}
 
 
 # ======================== the whole ========================

@@ -903,7 +903,8 @@ class Chunk(NamedTuple):
 class StreamDecoder:
     """Gives text as soon as it is certain: the bytes of an unfinished character are held back.
 
-    What `feed` and `finish` return, put together, is what `decode` gives for all the ids at once.
+    What `feed` and `finish` return, put together, is what `decode` gives for all the ids at once. Where decoded text is
+    rewritten (`DecodeSentencePiece.rules`), that is all at the end: a rule may reach from one token into the next.
     """
 
     def __init__(self, tokenizer: Tokenizer, errors: str = "replace", skip_special_tokens: bool = False) -> None:
@@ -919,6 +920,9 @@ class StreamDecoder:
     def feed(self, ids: int | Iterable[int]) -> str:
         """The text that the next id, or the next few, make certain."""
         listed = ids if isinstance(ids, Iterable) else [ids]
+        if getattr(self._tokenizer.spec.decode, "rules", ""):
+            self._tail += listed
+            return ""
         if self._tokenizer.spec.decode.looks_around:
             return self._decode(self._more(list(listed)), final=False)
         return self._decode(self._tokenizer.decode_bytes(listed, self._skip), final=False)
@@ -932,7 +936,8 @@ class StreamDecoder:
 
     def finish(self) -> str:
         """What is left, and a fresh start."""
-        text = self._decode(b"", final=True)
+        held = bool(getattr(self._tokenizer.spec.decode, "rules", ""))
+        text = self._decode(self._tokenizer.decode_bytes(self._tail, self._skip) if held else b"", final=True)
         self._utf8.reset()
         self._tail = []
         return text

@@ -190,6 +190,8 @@ def train(
         SubwordOSError: a file cannot be read.
     """
     specials = _special_tokens(special_tokens, bos_token, eos_token, pad_token)
+    if isinstance(algorithm, str) and algorithm in ("unigram", "sentencepiece", "sentencepiece-bpe"):
+        raise SubwordValueError(f"{algorithm!r} has options of its own: it is trained by train_sentencepiece")
     choice("algorithm", algorithm, tuple(_PATTERNS))
     choice("criterion", criterion, training_wordpiece.CRITERIA)
     choice("unit", unit, ("byte", "character"))

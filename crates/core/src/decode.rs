@@ -11,6 +11,7 @@ use crate::hash::IntMap;
 use crate::model::Model;
 use crate::parallel::{in_parallel, share_out};
 use crate::pipeline::Stop;
+use crate::sentencepiece::charsmap::Charsmap;
 use crate::sentencepiece::normalize::SPACE;
 use crate::vocab::Token;
 
@@ -30,8 +31,8 @@ pub enum Decoding {
     /// With a space in front of each but the first and those that continue a word, which lose the prefix that says so.
     WordPiece { prefix: Vec<u8>, cleanup: bool },
     /// As SentencePiece does: `▁` as a space, but at the start, where `strip` says which are left out; an unknown token as
-    /// `unk`.
-    SentencePiece { strip: Strip, unk: Vec<u8> },
+    /// `unk`; then the text is rewritten by `rules`.
+    SentencePiece { strip: Strip, unk: Vec<u8>, rules: Option<Charsmap> },
 }
 
 /// Which `▁` at the start of a text are left out.
@@ -54,7 +55,7 @@ impl Decoding {
             ["DecodeWordPiece", prefix, cleanup] => {
                 Ok(Self::WordPiece { prefix: prefix.into(), cleanup: cleanup == "true" })
             }
-            ["DecodeSentencePiece", strip, unk] => {
+            ["DecodeSentencePiece", strip, unk, rules] => {
                 let strip = match strip {
                     "none" => Strip::None,
                     "one" => Strip::One,
@@ -62,7 +63,7 @@ impl Decoding {
                     "token" => Strip::Token,
                     _ => return Err(Error::format(format!("unknown way to strip a space: {strip:?}"))),
                 };
-                Ok(Self::SentencePiece { strip, unk: unk.into() })
+                Ok(Self::SentencePiece { strip, unk: unk.into(), rules: Charsmap::from_base64(rules)? })
             }
             _ => Err(Error::format(format!("unknown way to decode {row:?}"))),
         }
@@ -258,7 +259,10 @@ impl Engine {
             out.resize(out.capacity().max(len + ROW), 0);
         }
         out.truncate(len - self.trimmed(ids, skip_special_tokens));
-        Ok(out)
+        match &self.decoder.decoding {
+            Decoding::SentencePiece { rules: Some(rules), .. } => Ok(rules.apply(&out)),
+            _ => Ok(out),
+        }
     }
 
     /// How many bytes the end-of-word marker of the last id that counts decodes to, where they are to be left out.

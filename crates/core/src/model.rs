@@ -87,7 +87,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.encode_with_dropout(piece, dropout, out),
             Self::Scored(scored) => return scored.encode_with_dropout(piece, dropout, |token, _| out.push(token)),
             Self::WordLevel(_) => return Err(Error::value("words are looked up: there is nothing to pass over")),
-            Self::LongestMatch(_) => return Err(Error::value("there is no dropout for a LongestMatch")),
+            Self::LongestMatch(_) => return Err(Error::value("nothing is merged: there is nothing to pass over")),
         }
         Ok(())
     }

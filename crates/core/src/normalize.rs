@@ -12,6 +12,25 @@ use crate::unicode::{char_len, class_before};
 /// The Unicode version of the normalization tables.
 pub const VERSION: &str = "9.0";
 
+/// The Unicode version of the tables that rules for SentencePiece are made from.
+pub const RULES_VERSION: &str = "17.0";
+
+/// A text in a form, by the tables of either version.
+pub fn normalized(text: &str, form: &str, version: &str) -> Result<String> {
+    use unicode_normalization::UnicodeNormalization as Modern;
+
+    if version != RULES_VERSION {
+        return Form::new(form, version).map(|form| form.apply(text));
+    }
+    let characters = text.chars();
+    Ok(match Form::new(form, VERSION)? {
+        Form::Nfc => Modern::nfc(characters).collect(),
+        Form::Nfd => Modern::nfd(characters).collect(),
+        Form::Nfkc => Modern::nfkc(characters).collect(),
+        Form::Nfkd => Modern::nfkd(characters).collect(),
+    })
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Nfc,

@@ -24,7 +24,7 @@ impl Random {
     /// Of the standard Gumbel distribution.
     pub fn gumbel(&mut self) -> f64 {
         let unit = (self.bits() >> 11) as f64 + 0.5;
-        -(-(unit / (1u64 << 53) as f64).ln()).ln()
+        -libm::log(-libm::log(unit / (1u64 << 53) as f64))
     }
 }
 

@@ -1,9 +1,11 @@
-//! Models whose entries have scores, as SentencePiece and HF tokenizers have them: a unigram language model or merges by
-//! score, and what becomes of characters that are no entry: one unknown token for a run of them, or their bytes.
+//! Models whose entries have scores, as SentencePiece and HF tokenizers have them: a unigram language model, merges by
+//! score, or words or characters that are looked up; and what becomes of characters that are no entry: one unknown token
+//! for a run of them, or their bytes.
 
 use crate::error::{Error, Result};
 use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
+use crate::sentencepiece::lookup::{Lookup, Unit};
 use crate::unicode::char_count;
 use crate::unigram::{Kind, Precision, Two, Unigram, UNKNOWN};
 use crate::vocab::{Token, Vocab};
@@ -12,6 +14,7 @@ use crate::vocab::{Token, Vocab};
 pub enum Algorithm {
     Unigram(Unigram),
     Merges(ScoreBpe),
+    Lookup(Lookup),
 }
 
 pub struct Scored {
@@ -89,6 +92,8 @@ impl Scored {
             algorithm: match algorithm {
                 "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
                 "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
+                "words" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Words)?),
+                "characters" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Characters)?),
                 _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
             },
         };
@@ -117,6 +122,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => !self.score_of_id.is_empty() && model.only_falls(),
             Algorithm::Merges(_) => self.bytes.is_some(),
+            Algorithm::Lookup(_) => false,
         }
     }
 
@@ -125,6 +131,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => !self.score_of_id.is_empty() && model.precision() == Precision::Float32,
             Algorithm::Merges(_) => true,
+            Algorithm::Lookup(_) => false,
         }
     }
 
@@ -137,7 +144,7 @@ impl Scored {
     pub fn deepest(&self, unit: &[u8]) -> f64 {
         match &self.algorithm {
             Algorithm::Unigram(model) => char_count(unit) as f64 * model.unk_score(),
-            Algorithm::Merges(_) => 0.0,
+            Algorithm::Merges(_) | Algorithm::Lookup(_) => 0.0,
         }
     }
 
@@ -152,6 +159,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.may_have(left, right),
             Algorithm::Merges(model) => model.may_have(left, right),
+            Algorithm::Lookup(_) => true,
         }
     }
 
@@ -168,6 +176,7 @@ impl Scored {
                 model.encode(unit, found);
                 sum
             }
+            Algorithm::Lookup(_) => sum,
         }
     }
 
@@ -176,6 +185,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.part_end(piece, start),
             Algorithm::Merges(model) => model.part_end(piece, start),
+            Algorithm::Lookup(_) => piece.len(),
         }
     }
 
@@ -183,7 +193,7 @@ impl Scored {
     pub fn bound(&self) -> f64 {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.bound(),
-            Algorithm::Merges(_) => 0.0,
+            Algorithm::Merges(_) | Algorithm::Lookup(_) => 0.0,
         }
     }
 
@@ -198,6 +208,7 @@ impl Scored {
                 model.encode(part, found);
                 true
             }
+            Algorithm::Lookup(_) => false,
         };
         let mut start = 0;
         for &(token, end) in &*found {
@@ -237,6 +248,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => &model.vocab,
             Algorithm::Merges(model) => &model.vocab,
+            Algorithm::Lookup(model) => &model.vocab,
         }
     }
 
@@ -268,6 +280,7 @@ impl Scored {
         match &self.algorithm {
             Algorithm::Unigram(model) => model.encode(piece, &mut found),
             Algorithm::Merges(model) => model.encode(piece, &mut found),
+            Algorithm::Lookup(model) => model.encode(piece, &mut found),
         }
         self.resolve(piece, &found, &mut emit);
     }
@@ -330,7 +343,9 @@ impl Scored {
     pub fn unigram(&self) -> Result<&Unigram> {
         match &self.algorithm {
             Algorithm::Unigram(model) => Ok(model),
-            Algorithm::Merges(_) => Err(Error::value("only a unigram model gives probabilities to segmentations")),
+            Algorithm::Merges(_) | Algorithm::Lookup(_) => {
+                Err(Error::value("only a unigram model gives probabilities to segmentations"))
+            }
         }
     }
 
@@ -343,6 +358,7 @@ impl Scored {
                 "merged by score, cut first where no entry has the two characters",
                 "nothing merges across such a place",
             ),
+            Algorithm::Lookup(model) => model.plan(),
         };
         let unknown = match self.bytes {
             Some(_) => row("unknown characters", "become their bytes", "the model has an entry for each byte"),

@@ -67,7 +67,10 @@ impl PieceCounter {
 type Call<'a> = &'a mut dyn FnMut(&mut dyn FnMut(Python<'_>) -> PyResult<()>) -> core::Result<()>;
 
 /// Runs `work` without the GIL, except where it calls back. What Python raises there ends it, and is raised.
-fn calling<T: Send>(py: Python<'_>, work: impl FnOnce(Call<'_>, Stop<'_>) -> core::Result<T> + Send) -> PyResult<T> {
+pub fn calling<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(Call<'_>, Stop<'_>) -> core::Result<T> + Send,
+) -> PyResult<T> {
     let mut raised = None;
     let done = interruptible(py, |stop| {
         let mut call = |call: &mut dyn FnMut(Python<'_>) -> PyResult<()>| {
@@ -374,7 +377,7 @@ type Learned<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize
 type Start<'py> = (Bound<'py, PyArray2<u32>>, Bound<'py, PyArray1<u64>>, usize);
 
 /// Who is told how learning goes.
-struct Told {
+pub struct Told {
     /// Called with the number of merges; whether it returns something true, `keep` is called with them.
     progress: Option<Py<PyAny>>,
     /// Called with what was learned so far, also where learning is stopped.
@@ -382,11 +385,11 @@ struct Told {
 }
 
 impl Told {
-    fn new(progress: &Bound<'_, PyAny>, keep: Option<Py<PyAny>>) -> Self {
+    pub fn new(progress: &Bound<'_, PyAny>, keep: Option<Py<PyAny>>) -> Self {
         Self { progress: (!progress.is_none()).then(|| progress.clone().unbind()), keep }
     }
 
-    fn tell(
+    pub fn tell(
         &self,
         done: usize,
         so_far: &dyn Fn() -> core::bpe::learn::Learned,

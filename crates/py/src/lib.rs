@@ -64,7 +64,7 @@ fn unicode_ranges(name: &str, unicode: &str) -> PyResult<Vec<(u32, u32)>> {
 
 #[pyfunction]
 fn normalize(text: &str, form: &str, unicode: &str) -> PyResult<String> {
-    core::normalize::Form::new(form, unicode).map(|form| form.apply(text)).checked()
+    core::normalize::normalized(text, form, unicode).checked()
 }
 
 #[pyfunction]
@@ -601,7 +601,10 @@ mod _core {
     #[pymodule_export]
     use super::entries::{read_entries, read_members, Entries};
     #[pymodule_export]
-    use super::pieces::{learn_unigram, random_units, sentencepiece_normalize, stage_parts, Segmentations};
+    use super::pieces::{
+        charsmap_table, covering_characters, learn_sentencepiece_bpe, learn_unigram, log_shares, random_units,
+        stage_parts, Segmentations, SentencePieceNormalizer,
+    };
     #[pymodule_export]
     use super::{
         checksum, lowercase, normalize, read_ranks, regex_covers, same_in_both_syntaxes, text::frozen_text, text_ends,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use numpy::PyReadonlyArray1;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::counting::{calling, Told};
 use crate::errors::{interruptible, Checked};
 use subword_core as core;
 use subword_core::engine::Engine;
@@ -13,10 +14,11 @@ use subword_core::extra::Policy;
 use subword_core::pipeline::{Stop, Unit};
 use subword_core::random::Random;
 use subword_core::scored::Scored;
+use subword_core::sentencepiece::learn;
 use subword_core::sentencepiece::normalize::{Normalized, Normalizer};
 use subword_core::unigram::lattice::{Lattice, Path};
-use subword_core::unigram::train::{train, Options};
-use subword_core::unigram::{Kind, Precision, Rules, UNKNOWN};
+use subword_core::unigram::train::{covering, train, Options};
+use subword_core::unigram::{characters, Kind, Precision, Rules, UNKNOWN};
 
 pub fn kinds(kinds: &[u8]) -> Vec<Kind> {
     let kind = |kind: &u8| match kind {
@@ -192,20 +194,28 @@ impl Segmentations {
     }
 }
 
-/// SentencePiece's normalizer: the text, and the byte of the original where what each of its bytes comes from starts.
-#[pyfunction]
-pub fn sentencepiece_normalize<'py>(
-    py: Python<'py>,
-    text: &[u8],
-    rules: &str,
-    flags: [bool; 4],
-    protected: Vec<String>,
-) -> PyResult<(Bound<'py, PyBytes>, Vec<usize>)> {
-    let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
-    let normalizer = Normalizer::new(rules, flags, &protected).checked()?;
-    let mut out = Normalized::default();
-    normalizer.apply(text, &mut out);
-    Ok((PyBytes::new(py, &out.bytes), out.starts))
+/// SentencePiece's normalizer, ready to be applied.
+#[pyclass(frozen, module = "subword._core")]
+pub struct SentencePieceNormalizer(Normalizer);
+
+#[pymethods]
+impl SentencePieceNormalizer {
+    #[new]
+    fn new(rules: &str, flags: [bool; 4], protected: Vec<String>) -> PyResult<Self> {
+        let protected: Vec<&str> = protected.iter().map(String::as_str).collect();
+        Normalizer::new(rules, flags, &protected).map(Self).checked()
+    }
+
+    /// The text, and the byte of the original where what each of its bytes comes from starts.
+    fn apply<'py>(&self, py: Python<'py>, text: &[u8]) -> (Bound<'py, PyBytes>, Bound<'py, PyArray1<u64>>) {
+        let out = py.detach(|| {
+            let mut out = Normalized::default();
+            self.0.apply(text, &mut out);
+            out
+        });
+        let starts: Vec<u64> = out.starts.iter().map(|&start| start as u64).collect();
+        (PyBytes::new(py, &out.bytes), starts.into_pyarray(py))
+    }
 }
 
 /// What a Precompiled or StripMarks stage makes of a text: from where to where, and what becomes of it.
@@ -222,6 +232,99 @@ pub fn stage_parts<'py>(
 
 /// Which strings may be entries, by SentencePiece's names: the longest in characters, and its flags.
 type RuleRow = (usize, bool, bool, bool, bool, bool, bool);
+
+fn rules_of(row: RuleRow) -> Rules {
+    Rules {
+        max_sentencepiece_length: row.0,
+        split_by_unicode_script: row.1,
+        split_by_number: row.2,
+        split_by_whitespace: row.3,
+        split_digits: row.4,
+        treat_whitespace_as_suffix: row.5,
+        allow_whitespace_only_pieces: row.6,
+    }
+}
+
+/// Words that lie side by side, with their counts.
+fn words<'w>(
+    data: &'w [u8],
+    offsets: &'w [i64],
+    counts: &'w [i64],
+) -> core::Result<impl Iterator<Item = (&'w [u8], u64)> + Clone + Send> {
+    if offsets.len() != counts.len() + 1
+        || offsets.first() != Some(&0)
+        || offsets.last() != Some(&(data.len() as i64))
+        || offsets.windows(2).any(|pair| pair[0] > pair[1])
+        || counts.iter().any(|&count| count < 0)
+    {
+        return Err(core::Error::value("the offsets of the words do not fit them, or a count is negative"));
+    }
+    let word = |(pair, &count): (&'w [i64], &i64)| (&data[pair[0] as usize..pair[1] as usize], count as u64);
+    Ok(offsets.windows(2).zip(counts).map(word))
+}
+
+/// What is merged, in order, and how often each pair was counted then; the characters, the most frequent first; how
+/// many tokens the text is before the first merge and after each; how many characters have no entry.
+type Merged<'py> = (Vec<Bound<'py, PyBytes>>, Vec<u64>, Vec<char>, Vec<u64>, usize);
+
+/// Learns the merges of SentencePiece's BPE from words with counts.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn learn_sentencepiece_bpe<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    offsets: PyReadonlyArray1<'py, i64>,
+    counts: PyReadonlyArray1<'py, i64>,
+    scripts: Vec<String>,
+    vocab_size: usize,
+    character_coverage: f64,
+    required_chars: &str,
+    rules: RuleRow,
+    progress: &Bound<'py, PyAny>,
+) -> PyResult<Merged<'py>> {
+    let (offsets, counts) = (offsets.as_slice()?, counts.as_slice()?);
+    let words = words(data, offsets, counts).checked()?;
+    let required_chars = required_chars.chars().collect();
+    let options = learn::Options { vocab_size, character_coverage, required_chars, rules: rules_of(rules) };
+    let told = Told::new(progress, None);
+    let learned = calling(py, |call, stop| {
+        let mut tell = |done: usize, so_far: &dyn Fn() -> _| told.tell(done, so_far, call, stop);
+        learn::learn(words, &scripts, &options, &mut tell)
+    })?;
+    let merged = learned.merged.iter().map(|piece| PyBytes::new(py, piece)).collect();
+    Ok((merged, learned.counts, learned.characters, learned.tokens, learned.left_out))
+}
+
+/// The characters of words with counts that a vocabulary must have, the most frequent first, and how many it leaves out.
+#[pyfunction]
+pub fn covering_characters<'py>(
+    data: &[u8],
+    offsets: PyReadonlyArray1<'py, i64>,
+    counts: PyReadonlyArray1<'py, i64>,
+    character_coverage: f64,
+    required_chars: &str,
+) -> PyResult<(Vec<(char, u64)>, usize)> {
+    let found = characters(words(data, offsets.as_slice()?, counts.as_slice()?).checked()?);
+    let asked: Vec<char> = required_chars.chars().collect();
+    let covering = covering(&found, usize::MAX, character_coverage, &asked).checked()?;
+    let left_out = found.len() - covering.iter().filter(|row| row.1 > 0).count();
+    Ok((covering, left_out))
+}
+
+/// The table of a `precompiled_charsmap` for sorted keys and their values.
+#[pyfunction]
+pub fn charsmap_table<'py>(py: Python<'py>, keys: Vec<(Vec<u8>, u32)>) -> PyResult<Bound<'py, PyBytes>> {
+    let keys: Vec<(&[u8], u32)> = keys.iter().map(|(key, value)| (&**key, *value)).collect();
+    let units = core::sentencepiece::double_array::units(&keys).checked()?;
+    let bytes: Vec<u8> = units.into_iter().flat_map(u32::to_le_bytes).collect();
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The logarithm of each share of the whole, the same on every machine.
+#[pyfunction]
+pub fn log_shares(counts: Vec<u64>) -> Vec<f64> {
+    core::unigram::train::log_shares(&counts)
+}
 
 /// Learns the entries of a unigram model from words with counts: entries, their scores, the best first; then how many
 /// entries there were after each round and the mean log likelihood of a word; then how many characters have no entry.
@@ -243,14 +346,7 @@ pub fn learn_unigram<'py>(
     threads: usize,
 ) -> PyResult<(Vec<(Bound<'py, PyBytes>, f64)>, Vec<(usize, f64)>, usize)> {
     let (offsets, counts) = (offsets.as_slice()?, counts.as_slice()?);
-    if offsets.len() != counts.len() + 1
-        || offsets.first() != Some(&0)
-        || offsets.last() != Some(&(data.len() as i64))
-        || offsets.windows(2).any(|pair| pair[0] > pair[1])
-        || counts.iter().any(|&count| count < 0)
-    {
-        return Err(core::Error::value("the offsets of the words do not fit them, or a count is negative")).checked();
-    }
+    let words = words(data, offsets, counts).checked()?;
     let options = Options {
         vocab_size,
         character_coverage,
@@ -258,21 +354,9 @@ pub fn learn_unigram<'py>(
         seed_sentencepiece_size,
         shrinking_factor,
         num_sub_iterations,
-        rules: Rules {
-            max_sentencepiece_length: rules.0,
-            split_by_unicode_script: rules.1,
-            split_by_number: rules.2,
-            split_by_whitespace: rules.3,
-            split_digits: rules.4,
-            treat_whitespace_as_suffix: rules.5,
-            allow_whitespace_only_pieces: rules.6,
-        },
+        rules: rules_of(rules),
     };
-    let learned = interruptible(py, |stop| {
-        let word = |(pair, &count): (&[i64], &i64)| (&data[pair[0] as usize..pair[1] as usize], count as u64);
-        let words = offsets.windows(2).zip(counts).map(word);
-        train(words, &scripts, &options, threads, stop)
-    })?;
+    let learned = interruptible(py, |stop| train(words, &scripts, &options, threads, stop))?;
     let pieces = learned.pieces.iter().map(|(piece, score)| (PyBytes::new(py, piece), *score)).collect();
     Ok((pieces, learned.rounds, learned.left_out))
 }

@@ -33,6 +33,7 @@ from ..spec import (
     Normalize,
     PrefixSpace,
     ScoreBPE,
+    Scored,
     Spec,
     Split,
     SplitRegex,
@@ -175,7 +176,7 @@ def _coverage(model: Model) -> dict[str, int]:
     """How many bytes, and how many characters of more than one byte, are entries by themselves."""
     pieces = model.vocab.pieces
     short = [piece for piece in pieces if len(piece) <= 4]
-    if isinstance(model, (Unigram, ScoreBPE)):
+    if isinstance(model, Scored):
         in_bytes = int(np.sum(model.kinds == BYTE))
     elif isinstance(model, BPE) and model.unit == "byte":
         in_bytes = sum(len(piece) == 1 for piece in short)

@@ -24,7 +24,22 @@ from ..training_baselines import BASELINES, RULES
 from ..training_wordpiece import CRITERIA
 from ..writing import replacing
 from . import common
+from .train_sentencepiece import MODEL_TYPES, first_entries
+from .train_sentencepiece import check as check_kind
+from .train_sentencepiece import train as train_sentencepiece
 
+Algorithm: TypeAlias = Literal[
+    "bpe",
+    "wordpiece",
+    "unigram",
+    "sentencepiece-bpe",
+    "sentencepiece-word",
+    "sentencepiece-char",
+    "word",
+    "rules",
+    "character",
+    "byte",
+]
 TieRule: TypeAlias = Literal["smallest-ids", "first-seen", "largest-string"]
 Normalization: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
 Unit: TypeAlias = Literal["byte", "character"]
@@ -169,14 +184,25 @@ def train(
     pad: Annotated[str | None, typer.Option("--pad", metavar="TOKEN", help="The one that fills up batches.")] = None,
     normalization: NormalizationOpt = None,
     algorithm: Annotated[
-        Literal["bpe", "wordpiece", "word", "rules", "character", "byte"],
+        Algorithm,
         typer.Option(
             "--algorithm",
             metavar="NAME",
-            parser=common.one_of("bpe", "wordpiece", *BASELINES),
-            help=f"Which model: bpe, wordpiece; without merges, for comparison: {', '.join(BASELINES)}.",
+            parser=common.one_of("bpe", "wordpiece", *MODEL_TYPES, *BASELINES),
+            help=f"Which model: bpe, wordpiece; as SentencePiece has them: {', '.join(MODEL_TYPES)}; without merges, "
+            f"for comparison: {', '.join(BASELINES)}.",
         ),
     ] = "bpe",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="An option of SentencePiece's by its name, as in character_coverage=0.9999; may be repeated. For "
+            "unigram and sentencepiece-*.",
+        ),
+    ] = None,
     criterion: Annotated[
         Literal["likelihood", "frequency"],
         typer.Option(
@@ -285,6 +311,8 @@ def train(
       subword train corpus/ --sizes 8k,16k,32k -o "tok-{size}.json" --checkpoint tok.checkpoint
       subword train --counts code.parquet --counts web.parquet --weight code=3/10 -v 32k -o tok.json
       subword train corpus/ -v 30k -o vocab.txt --algorithm wordpiece --pattern bert-uncased --special "[MASK]"
+      subword train corpus/ -v 32k -o spm.model --algorithm sentencepiece-bpe --set normalization_rule_name=nmt_nfkc
+      subword train corpus/ -v 32k -o unigram.model --algorithm unigram --set user_defined_symbols="<sep>,<cls>"
       subword train corpus/ -v 50k -o words.subword --algorithm word
       subword train book.txt -v 8k -o tok.subword --pattern spaces --unit character --end-of-word "</w>"
     """
@@ -294,6 +322,12 @@ def train(
     if sizes is not None and vocab_size is not None:
         raise common.UsageError("give --vocab-size or --sizes, not both")
     common.check_tokenizer_out(out, force=True)
+
+    def is_given(option: str) -> bool:
+        source = ctx.get_parameter_source(option)
+        return source is not None and source.name == "COMMANDLINE"
+
+    check_kind(algorithm, out, filter(is_given, ctx.params))
     if algorithm in BASELINES and (sizes is not None or report_to is not None):
         raise common.UsageError(f"--sizes and --report are about merges, and {algorithm} has none")
     outs = {out: None} if sizes is None else _outs(out, sizes)
@@ -329,10 +363,6 @@ def train(
         "checkpoint": checkpoint,
     }
 
-    def is_given(option: str) -> bool:
-        source = ctx.get_parameter_source(option)
-        return source is not None and source.name == "COMMANDLINE"
-
     for name, value in training.PRESETS[preset].items() if preset else ():
         of_sizes = name == "vocab_size" and sizes is not None
         if not of_sizes and not is_given({"special_tokens": "special", "bos_token": "bos"}.get(name, name)):
@@ -341,13 +371,18 @@ def train(
         arguments["pattern"] = "bert-cased"
     if algorithm == "rules":
         arguments["pattern"] = RULES if not is_given("pattern") and regex is None else arguments["pattern"]
-    if arguments["vocab_size"] is None and algorithm not in BASELINES:
+    if arguments["vocab_size"] is None and algorithm not in (*BASELINES, "sentencepiece-word", "sentencepiece-char"):
         raise common.UsageError("give --vocab-size, or a --preset that has one")
     if sizes is not None and unit == "byte":
         tokens = {token for token in (*arguments["special_tokens"], bos, eos, pad) if token}
         training.check_size(min(size or 0 for size in outs.values()), training.ALL_BYTES, 0, sorted(tokens))
     started = time.perf_counter()
-    if counted:
+    if algorithm in MODEL_TYPES:
+        roles = {"bos": bos, "eos": eos, "pad": pad}
+        tok = train_sentencepiece(
+            algorithm, files or (), vocab_size, special, roles, set_, threads, field, errors, stdin_format, progress
+        )
+    elif counted:
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here
             if not is_given(name) and not (name == "pattern" and regex is not None) and not preset:
                 arguments[name] = None
@@ -379,7 +414,11 @@ def train(
         **(tok.training or {}),
         "seconds": round(time.perf_counter() - started, 3),
         "report": None if report_to is None else str(report_to),
-        "first_merges": [visible(tok.token_bytes(id)) for id in _merged_ids(tok)[:24]],
+        **(
+            {"first_entries": first_entries(tok, 24)}
+            if algorithm in MODEL_TYPES
+            else {"first_merges": [visible(tok.token_bytes(id)) for id in _merged_ids(tok)[:24]]}
+        ),
         "fingerprint": tok.fingerprint,
     }
     if report_to is not None:
@@ -492,6 +531,10 @@ def _render(summary: dict[str, Any]) -> None:
     amounts = ""
     if "pieces" in summary:
         amounts = f"{summary['pieces']:,} pieces, {summary['distinct_pieces']:,} distinct"
+    if "words" in summary:
+        amounts = f"{summary['words']:,} words, {summary['distinct_words']:,} distinct"
+        if summary["characters_left_out"]:
+            amounts += f"; {summary['characters_left_out']:,} rare characters without an entry"
     if summary.get("bytes") is not None:
         amounts = f"{summary['bytes'] / 1e6:,.2f} MB in {amounts}"
     if "unknown" in summary:
@@ -499,12 +542,14 @@ def _render(summary: dict[str, Any]) -> None:
     pruned = summary.get("pruned", {}).get("distinct_pieces", 0)
     if pruned:
         amounts += f"; {pruned:,} rarer ones left out, {summary['pruned']['certain_merges']:,} merges certain"
+    merges = summary.get("merges")
     rows = (
-        ("vocabulary", f"{summary['vocab_size']:,} entries, {summary['merges']:,} of them merges"),
+        ("vocabulary", f"{summary['vocab_size']:,} entries" + (f", {merges:,} of them merges" if merges else "")),
         ("text", amounts),
         ("tokens", curve_line(summary)),
         ("time", f"{summary['seconds']:,.1f} s{_speed(summary)}"),
-        ("first merges", "  ".join(summary["first_merges"])),
+        ("first merges", "  ".join(summary.get("first_merges", ()))),
+        ("first entries", "  ".join(summary.get("first_entries", ()))),
         ("written to", " and ".join([*_written(summary), *filter(None, [summary["report"]])])),
     )
     common.print_card([(name, value) for name, value in rows if value])

@@ -2,5 +2,5 @@
 
     import subword.compat.tiktoken as tiktoken
 
-One file a library; its docstring lists where it differs, and why.
+One file or folder a library; its docstring lists where it differs, and why.
 """

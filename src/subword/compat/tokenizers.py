@@ -12,7 +12,7 @@ reads. What differs, and why:
   data to read; the model without its vocabulary. They cannot be set, nor is there a module with classes for them:
   change the file, or make a tokenizer by `subword.train`.
 * `train`, `train_from_iterator` and the classes `ByteLevelBPETokenizer` and the like are not there: `subword.train` and
-  `subword.train_unigram` learn, and `save` writes a file to load here.
+  `subword.train_sentencepiece` learn, and `save` writes a file to load here.
 * Errors are `SubwordError`s, and each is a ValueError, a KeyError or an OSError; tokenizers raises Exception. Text that
   is no `str`, or ids that are no numbers, are a ValueError, not a TypeError.
 * A lone surrogate in a text is U+FFFD; tokenizers refuses it.
@@ -427,7 +427,9 @@ class Tokenizer:
 
     def train(self, *_: Any, **__: Any) -> NoReturn:
         """Not here: `subword.train` learns."""
-        raise SubwordValueError("a Tokenizer here is not trained: subword.train and subword.train_unigram learn one")
+        raise SubwordValueError(
+            "a Tokenizer here is not trained: subword.train and subword.train_sentencepiece learn one"
+        )
 
     train_from_iterator = train
 

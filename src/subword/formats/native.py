@@ -28,14 +28,17 @@ from ..patterns import DIGITS, PATTERNS, SYNTAXES
 from ..spec import (
     BPE,
     MODELS,
+    Characters,
     Decode,
     DecodeWordPiece,
     LongestMatch,
     ScoreBPE,
+    Scored,
     Spec,
     Unigram,
     WordLevel,
     WordPiece,
+    Words,
 )
 from .json_node import Node, parse, shown
 
@@ -238,7 +241,7 @@ def _word_piece_problem(spec: Spec, model: WordPiece, piece_of: dict[int, bytes]
     return None
 
 
-def _scored_problem(spec: Spec, model: Unigram | ScoreBPE, piece_of: dict[int, bytes]) -> str | None:
+def _scored_problem(spec: Spec, model: Scored, piece_of: dict[int, bytes]) -> str | None:
     if model.precision not in ("float32", "float64"):
         return f"outline.model.precision: {shown(model.precision)} is unknown"
     if not np.all(np.isfinite(model.scores)):
@@ -251,6 +254,8 @@ _MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
     WordPiece: _word_piece_problem,
     Unigram: _scored_problem,
     ScoreBPE: _scored_problem,
+    Words: _scored_problem,
+    Characters: _scored_problem,
     WordLevel: lambda spec, model, piece_of: None,
     LongestMatch: lambda spec, model, piece_of: None,
 }

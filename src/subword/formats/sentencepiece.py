@@ -2,7 +2,7 @@
 
 The pieces are the vocabulary, each at the place of its id, with a score and a type. Control pieces become special
 tokens, which no text spells unless a call allows it; the unknown piece and the bytes of byte fallback are entries that
-text does not spell. Unigram models and those of merges (BPE) are read; models of words and of characters are not.
+text does not spell.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from ..spec import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    Characters,
     DecodeSentencePiece,
     ExtraToken,
     MatchTokens,
     ScoreBPE,
+    Scored,
     SentencePiece,
     Spec,
     Template,
     Unigram,
     Vocab,
+    Words,
 )
 from . import sentencepiece_model as proto
 from .bare import refuse
@@ -48,7 +51,9 @@ PARTS = {
     "roles": "trainer_spec: unk_piece, bos_piece, eos_piece, pad_piece",
     "notes": "trainer_spec",
 }
-LIMITS = "split patterns, added tokens, ids with holes; models other than Unigram and ScoreBPE in 32 bits"
+LIMITS = (
+    "split patterns, added tokens, ids with holes; models other than Unigram, ScoreBPE, Words and Characters in 32 bits"
+)
 
 _KINDS = {
     proto.NORMAL: NORMAL,
@@ -56,6 +61,12 @@ _KINDS = {
     proto.UNUSED: UNUSED,
     proto.BYTE: BYTE,
     proto.UNKNOWN: UNKNOWN,
+}
+_MODELS: dict[int, Any] = {
+    proto.UNIGRAM: Unigram,
+    proto.BPE: ScoreBPE,
+    proto.WORD: Words,
+    proto.CHAR: Characters,
 }
 _TYPES = {kind: type for type, kind in _KINDS.items()}
 
@@ -80,12 +91,11 @@ def read(data: bytes, source: str) -> Spec:
 
 def spec_of(model: Message) -> Spec:
     trainer, normalizer = model.trainer_spec, model.normalizer_spec
-    kinds: dict[int, type[Unigram] | type[ScoreBPE]] = {proto.UNIGRAM: Unigram, proto.BPE: ScoreBPE}
-    if trainer.model_type not in kinds:
-        name = {proto.WORD: "words", proto.CHAR: "characters"}[trainer.model_type]
-        raise FormatError(f"this is a model of {name}; only Unigram models and those of merges (BPE) are supported")
-    if model.denormalizer_spec.precompiled_charsmap:
-        raise FormatError("the model has rules for what is decoded (denormalizer_spec), which are not supported")
+    back = model.denormalizer_spec
+    if back.precompiled_charsmap and (
+        back.add_dummy_prefix or back.remove_extra_whitespaces or back.escape_whitespaces
+    ):
+        raise FormatError("what the model does to the spaces of decoded text (denormalizer_spec) is not supported")
     rows = [(id, piece) for id, piece in enumerate(model.pieces) if piece.type != proto.CONTROL]
     controls = [(id, piece.piece) for id, piece in enumerate(model.pieces) if piece.type == proto.CONTROL]
     spelled = [piece.piece for _, piece in rows]
@@ -109,7 +119,7 @@ def spec_of(model: Message) -> Spec:
     }
     return Spec(
         stages=(*([MatchTokens()] if controls else []), stage),
-        model=kinds[trainer.model_type](
+        model=_MODELS[trainer.model_type](
             vocab=Vocab.of((piece.piece.encode(), id) for id, piece in rows),
             scores=np.array([piece.score for _, piece in rows], dtype=np.float64),
             unk=unk,
@@ -121,7 +131,11 @@ def spec_of(model: Message) -> Spec:
             precision="float32",
         ),
         extra=tuple(ExtraToken(id, text) for id, text in controls),
-        decode=DecodeSentencePiece(strip, trainer.unk_surface),  # type: ignore[arg-type]
+        decode=DecodeSentencePiece(
+            strip,  # type: ignore[arg-type]
+            trainer.unk_surface,
+            base64.b64encode(back.precompiled_charsmap).decode(),
+        ),
         roles={"unk": unk, **roles},
         notes={"sentencepiece": _plain(trainer), **({"normalizer": normalizer.name} if normalizer.name else {})},
     )
@@ -139,7 +153,7 @@ def write(spec: Spec) -> bytes:
         SubwordValueError: the format cannot hold the tokenizer.
     """
     model, stage = spec.model, spec.stages[-1] if spec.stages else None
-    if not isinstance(model, (Unigram, ScoreBPE)):
+    if not isinstance(model, Scored):
         refuse(KIND, f"a {type(model).__name__}")
     if not isinstance(stage, SentencePiece) or any(not isinstance(other, MatchTokens) for other in spec.stages[:-1]):
         refuse(KIND, "stages other than a SentencePiece stage")
@@ -165,7 +179,7 @@ def write(spec: Spec) -> bytes:
     known = {own.name for own in proto.TRAINER.values()}
     trained = {name: value for name, value in dict(spec.notes.get("sentencepiece", {})).items() if name in known}
     trainer = Message(proto.TRAINER, trained)
-    trainer.values["model_type"] = proto.UNIGRAM if isinstance(model, Unigram) else proto.BPE
+    trainer.values["model_type"] = next(number for number, kind in _MODELS.items() if kind is type(model))
     trainer.values["vocab_size"] = len(rows)
     trainer.values["byte_fallback"] = bool(np.any(model.kinds == BYTE))
     trainer.values["treat_whitespace_as_suffix"] = stage.treat_whitespace_as_suffix
@@ -176,13 +190,9 @@ def write(spec: Spec) -> bytes:
         trainer.values[f"{role}_id"] = id
         if id in contents:
             trainer.values[f"{role}_piece"] = contents[id]
-    try:
-        rules = base64.b64decode(stage.rules, validate=True)
-    except binascii.Error:
-        refuse(KIND, "normalization rules that are not in base64")
     values = {
         "name": str(spec.notes.get("normalizer", "")),
-        "precompiled_charsmap": rules,
+        "precompiled_charsmap": _decoded(stage.rules),
         "add_dummy_prefix": stage.add_dummy_prefix,
         "remove_extra_whitespaces": stage.remove_extra_whitespaces,
         "escape_whitespaces": stage.escape_whitespaces,
@@ -190,11 +200,19 @@ def write(spec: Spec) -> bytes:
     strip = "all" if stage.remove_extra_whitespaces else "one" if stage.add_dummy_prefix else "none"
     if strip != spec.decode.strip:
         refuse(KIND, "spaces at the start that are stripped otherwise than they are added")
-    message = Message(
-        proto.MODEL,
-        {"pieces": pieces, "trainer_spec": trainer, "normalizer_spec": Message(proto.NORMALIZER, values)},
-    )
-    return proto.write(message)
+    parts = {"pieces": pieces, "trainer_spec": trainer, "normalizer_spec": Message(proto.NORMALIZER, values)}
+    if spec.decode.rules:
+        spaces = dict.fromkeys(("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"), False)
+        back = {"precompiled_charsmap": _decoded(spec.decode.rules), **spaces}
+        parts["denormalizer_spec"] = Message(proto.NORMALIZER, back)
+    return proto.write(Message(proto.MODEL, parts))
+
+
+def _decoded(rules: str) -> bytes:
+    try:
+        return base64.b64decode(rules, validate=True)
+    except binascii.Error:
+        refuse(KIND, "normalization rules that are not in base64")
 
 
 def _text(piece: bytes) -> str:

@@ -349,7 +349,12 @@ def _pre_tokenizer(spaces: Metaspace | None, split: bool, refuse: Callable[[str]
 
 def _decoder(spec: Spec, unk: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
     decode = spec.decode
-    if not isinstance(decode, DecodeSentencePiece) or decode.unk_surface != unk or decode.strip == "all":
+    if (
+        not isinstance(decode, DecodeSentencePiece)
+        or decode.unk_surface != unk
+        or decode.strip == "all"
+        or decode.rules
+    ):
         refuse(f"the way to decode, {decode!r}")
     if decode.strip == "token":
         return {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

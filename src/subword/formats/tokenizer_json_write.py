@@ -14,6 +14,7 @@ from ..errors import SubwordValueError, warn
 from ..patterns import DIGITS, get_pattern
 from ..spec import (
     BPE,
+    Characters,
     CleanText,
     Decode,
     DecodeWordPiece,
@@ -36,6 +37,7 @@ from ..spec import (
     Unigram,
     WordLevel,
     WordPiece,
+    Words,
 )
 from .rank_merges import merges_of_rank_model
 from .tokenizer_json_read import (
@@ -59,6 +61,8 @@ def write(spec: Spec) -> bytes:
     Raises:
         SubwordValueError: the format cannot hold something of `spec`; the message names it.
     """
+    if isinstance(spec.model, (Words, Characters)):
+        _refuse(f"SentencePiece's {type(spec.model).__name__}")
     if not isinstance(spec.model, (Unigram, ScoreBPE)):
         _check_stages(spec)
     if isinstance(spec.model, (WordPiece, WordLevel)):

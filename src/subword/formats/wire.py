@@ -153,20 +153,21 @@ def write(message: Message) -> bytes:
             continue
         value = message.values[own.name]
         for one in value if own.repeated else [value]:
-            parts += [_number_bytes(number << 3 | _WIRE[own.kind]), _value_bytes(own, one)]
+            parts += [varint_bytes(number << 3 | _WIRE[own.kind]), _value_bytes(own, one)]
     return b"".join([*parts, message.unknown])
 
 
 def _value_bytes(own: Field, value: Any) -> bytes:
     if own.kind in ("int", "bool"):
-        return _number_bytes(int(value) & (2**64 - 1))
+        return varint_bytes(int(value) & (2**64 - 1))
     if own.kind == "float":
         return struct.pack("<f", value)
     data: bytes = write(value) if own.kind == "message" else value.encode() if own.kind == "string" else value
-    return _number_bytes(len(data)) + data
+    return varint_bytes(len(data)) + data
 
 
-def _number_bytes(value: int) -> bytes:
+def varint_bytes(value: int) -> bytes:
+    """A number as a varint."""
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)

@@ -1,6 +1,7 @@
 //! SentencePiece's normalization rules as its files have them (`precompiled_charsmap`): a double array (Darts) that says
 //! which strings are replaced, and the texts that replace them, each ended by a zero byte.
 
+use super::normalize::base64;
 use crate::error::{Error, Result};
 use crate::unicode::char_len;
 
@@ -82,6 +83,22 @@ impl Charsmap {
         }
         let units = table.as_chunks::<4>().0.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
         Ok(Some(Self { units, replacements: replacements.to_vec() }))
+    }
+
+    /// The content of the field in base64.
+    pub fn from_base64(text: &str) -> Result<Option<Self>> {
+        Self::new(&base64(text).ok_or_else(|| Error::format("the normalization rules are not in base64"))?)
+    }
+
+    /// A text with what rules replace replaced, and all else as it is.
+    pub fn apply(&self, text: &[u8]) -> Vec<u8> {
+        let (mut out, mut at) = (Vec::with_capacity(text.len()), 0);
+        while at < text.len() {
+            let (len, replacement) = self.longest(&text[at..]).unwrap_or((1, &text[at..=at]));
+            out.extend_from_slice(replacement);
+            at += len.max(1);
+        }
+        out
     }
 
     /// The longest rule that `text` starts with: how many bytes it replaces, and by what.

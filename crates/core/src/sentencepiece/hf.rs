@@ -4,7 +4,6 @@ use unicode_normalization_alignments::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::charsmap::Charsmap;
-use super::normalize::base64;
 use crate::error::{Error, Result};
 use crate::normalize::VERSION;
 use crate::pipeline::Segment;
@@ -163,8 +162,7 @@ impl Rule {
 }
 
 fn charsmap_of(rules: &str) -> Result<Charsmap> {
-    let rules = base64(rules).ok_or_else(|| Error::format("the normalization rules are not in base64"))?;
-    Charsmap::new(&rules)?.ok_or_else(|| Error::format("a Precompiled stage without rules"))
+    Charsmap::from_base64(rules)?.ok_or_else(|| Error::format("a Precompiled stage without rules"))
 }
 
 /// What a stage that looks at graphemes makes of a text: from where to where, and what becomes of it.

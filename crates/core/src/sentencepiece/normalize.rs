@@ -1,8 +1,9 @@
 //! SentencePiece's normalizer: rules, white space, and the space in front, with an alignment to the original.
 
 use super::charsmap::Charsmap;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pipeline::Segment;
+use crate::unigram::char_len;
 use crate::unigram::trie::Trie;
 
 /// U+2581, which stands for a space.
@@ -35,12 +36,11 @@ impl Normalizer {
     /// `rules` are in base64; `flags` are add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces and
     /// treat_whitespace_as_suffix.
     pub fn new(rules: &str, flags: [bool; 4], protected: &[&str]) -> Result<Self> {
-        let rules = base64(rules).ok_or_else(|| Error::format("the normalization rules are not in base64"))?;
         let mut keys: Vec<(&[u8], u32)> = protected.iter().map(|key| (key.as_bytes(), 0)).collect();
         keys.sort_unstable();
         keys.dedup();
         let [add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, treat_whitespace_as_suffix] = flags;
-        let charsmap = Charsmap::new(&rules)?;
+        let charsmap = Charsmap::from_base64(rules)?;
         let starts_rule = |byte: u8| {
             let has = |text: &[u8]| charsmap.as_ref().is_some_and(|rules| rules.longest(text).is_some());
             let is_protected = keys.iter().any(|(key, _)| key.first() == Some(&byte));
@@ -124,7 +124,7 @@ impl Normalizer {
             while let Some(rest) = replacement.strip_prefix(b" ").filter(|_| is_after_space) {
                 replacement = rest;
             }
-            if replacement == &text[at..at + len] && !replacement.contains(&b' ') {
+            if len == char_len(text, at) && replacement == &text[at..at + len] && replacement != b" " {
                 add(bytes, starts, replacement, at);
                 let first = starts.len() - len;
                 starts[first..].iter_mut().zip(at..).for_each(|(start, at)| *start = at);

@@ -1,5 +1,7 @@
 //! What looks at more than the best segmentation: all that are possible, with their probabilities.
 
+use libm::{exp, log1p}; // the same on every machine, which the standard library's are not
+
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -111,7 +113,7 @@ impl Lattice {
         let total = before[self.len()];
         let mut shares = Vec::with_capacity(self.nodes.len());
         for (place, &after) in after.iter().enumerate().skip(1) {
-            let share = |node: &Node| (before[node.start as usize] + alpha * node.score + after - total).exp();
+            let share = |node: &Node| exp(before[node.start as usize] + alpha * node.score + after - total);
             shares.extend(self.ending(place).iter().map(share));
         }
         (shares, total)
@@ -132,7 +134,7 @@ impl Lattice {
         for place in 1..sums.len() {
             let part = |node: &Node| {
                 let log = sums[node.start as usize] + alpha * node.score - sums[place];
-                log.exp() * (entropies[node.start as usize] - log)
+                exp(log) * (entropies[node.start as usize] - log)
             };
             entropies[place] = self.ending(place).iter().map(part).sum();
         }
@@ -147,7 +149,7 @@ impl Lattice {
             let log = |node: &Node| sums[node.start as usize] + alpha * node.score - sums[place];
             let mut left = random.unit();
             let drawn = nodes.iter().find(|node| {
-                left -= log(node).exp();
+                left -= exp(log(node));
                 left < 0.0
             });
             // Rounding may leave a little: the most probable then.
@@ -199,8 +201,8 @@ impl Lattice {
             noisy.extend(logs.map(|log| log + random.gumbel()));
             let largest = noisy.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             children.extend(nodes.iter().zip(&noisy).map(|(node, &noisy)| {
-                let v = parent.priority - noisy + (-(noisy - largest).exp()).ln_1p();
-                (parent.priority - v.max(0.0) - (-v.abs()).exp().ln_1p(), parent.score + alpha * node.score)
+                let v = parent.priority - noisy + log1p(-exp(noisy - largest));
+                (parent.priority - v.max(0.0) - log1p(exp(-v.abs())), parent.score + alpha * node.score)
             }));
         })?;
         Ok(found.into_iter().map(|(path, score, noisy)| (path, score - total, noisy)).collect())
@@ -302,5 +304,5 @@ fn log_sum(values: impl IntoIterator<Item = f64> + Clone) -> f64 {
     if largest.is_infinite() {
         return largest;
     }
-    largest + values.into_iter().map(|value| (value - largest).exp()).sum::<f64>().ln()
+    largest + libm::log(values.into_iter().map(|value| exp(value - largest)).sum::<f64>())
 }

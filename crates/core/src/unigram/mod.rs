@@ -4,12 +4,12 @@
 //! looks at more than the best segmentation, and [`train`], which learns the entries.
 
 pub mod lattice;
-mod runs;
+pub(crate) mod runs;
 mod seed;
 pub mod train;
 pub mod trie;
 
-pub use runs::Rules;
+pub use runs::{characters, Rules};
 
 use crate::error::{Error, Result};
 use crate::sentencepiece::neighbours::Neighbours;

@@ -4,6 +4,8 @@
 //! is found out once; from then on entries only fall away. Runs are worked on in a fixed number of chunks whose sums are
 //! added up in their order, so the result does not depend on the number of threads.
 
+use libm::{exp, log, log1p}; // the same on every machine, which the standard library's are not
+
 use super::runs::{characters, runs, Classes, Rules, Runs};
 use super::seed::{seeds, Seed};
 use super::trie::{Trie, NONE};
@@ -125,19 +127,7 @@ pub fn train<'w>(
 ) -> Result<Learned> {
     let classes = Classes::new(options.rules.clone(), scripts)?;
     let found = characters(words.clone());
-    let required = covering(&found, options);
-    if required.is_empty() {
-        return Err(Error::value("there is nothing to learn from: the texts have no characters"));
-    }
-    if required.len() > options.vocab_size {
-        return Err(Error::value(format!(
-            "a vocabulary of {} entries has no room for the {} characters that it must have: ask for more entries, or \
-             lower character_coverage, {}",
-            options.vocab_size,
-            required.len(),
-            options.character_coverage
-        )));
-    }
+    let required = covering(&found, options.vocab_size, options.character_coverage, &options.required_chars)?;
     let chars: Vec<char> = required.iter().map(|row| row.0).collect();
     let runs = runs(words.clone(), &classes, &chars)?;
     let total_words = words.map(|word| word.1).sum::<u64>() as f64;
@@ -165,18 +155,23 @@ pub fn train<'w>(
 
 /// The characters that a vocabulary must have: those that are asked for, and the most frequent ones until they cover the
 /// text.
-fn covering(found: &[(char, u64)], options: &Options) -> Vec<(char, u64)> {
+pub fn covering(
+    found: &[(char, u64)],
+    vocab_size: usize,
+    character_coverage: f64,
+    required_chars: &[char],
+) -> Result<Vec<(char, u64)>> {
     let total: u64 = found.iter().map(|row| row.1).sum();
     let mut covered = 0;
     let count_of = |c: char| found.iter().find(|row| row.0 == c).map_or(0, |row| row.1);
     let mut required: Vec<(char, u64)> = Vec::new();
-    let asked = options.required_chars.iter().map(|&c| (c, count_of(c)));
+    let asked = required_chars.iter().map(|&c| (c, count_of(c)));
     let mut asked: Vec<(char, u64)> = asked.filter(|&(c, _)| c != '\0').collect();
     asked.sort_unstable_by_key(|&(c, count)| (std::cmp::Reverse(count), c));
     asked.dedup();
     for &(c, count) in asked.iter().chain(found.iter().filter(|row| row.0 != '\0')) {
-        let is_asked = options.required_chars.contains(&c);
-        if !is_asked && covered as f64 / total as f64 >= options.character_coverage {
+        let is_asked = required_chars.contains(&c);
+        if !is_asked && covered as f64 / total as f64 >= character_coverage {
             break;
         }
         if is_asked && required.iter().any(|row| row.0 == c) {
@@ -185,7 +180,18 @@ fn covering(found: &[(char, u64)], options: &Options) -> Vec<(char, u64)> {
         covered += count;
         required.push((c, count));
     }
-    required
+    required.sort_unstable_by_key(|&(c, count)| (std::cmp::Reverse(count), c));
+    if required.is_empty() {
+        return Err(Error::value("there is nothing to learn from: the texts have no characters"));
+    }
+    if required.len() > vocab_size {
+        return Err(Error::value(format!(
+            "a vocabulary of {vocab_size} entries has no room for the {} characters that it must have: ask for more \
+             entries, or lower character_coverage, {character_coverage}",
+            required.len(),
+        )));
+    }
+    Ok(required)
 }
 
 struct Trainer<'t> {
@@ -233,7 +239,7 @@ impl<'t> Trainer<'t> {
         drop(keys);
         let chunks = chunks(&runs, &trie, threads, stop)?;
         drop(trie);
-        let total = (pieces.iter().map(|row| row.1).sum::<u64>() as f64).ln();
+        let total = log(pieces.iter().map(|row| row.1).sum::<u64>() as f64);
         let (mut text, mut offsets) = (Vec::new(), vec![0]);
         let (mut scores, mut occurs) = (Vec::new(), Vec::new());
         for (piece, coverage, seed) in pieces {
@@ -247,7 +253,7 @@ impl<'t> Trainer<'t> {
             }));
             text.extend_from_slice(&piece);
             offsets.push(text.len() as u32);
-            scores.push((coverage.max(1) as f64).ln() - total);
+            scores.push(log(coverage.max(1) as f64) - total);
         }
         let mut chunks = chunks;
         chunks.iter_mut().for_each(|chunk| chunk.bytes = Vec::new());
@@ -298,11 +304,11 @@ impl<'t> Trainer<'t> {
     fn e_step(&mut self) -> Result<(Vec<f64>, f64)> {
         let scores = self.edge_scores();
         // In the text, the likelihood falls by about the same with each character; so this keeps sums near 1.
-        let factor = (-self.per_character).exp();
+        let factor = exp(-self.per_character);
         let mut powers = vec![1.0; LONGEST + 1];
         (1..powers.len()).for_each(|i| powers[i] = (powers[i - 1] * factor).min(f64::MAX));
         let weights: Vec<f64> =
-            scores.iter().zip(&self.occurs).map(|(score, occurs)| score.exp() * powers[occurs.2 as usize]).collect();
+            scores.iter().zip(&self.occurs).map(|(score, occurs)| exp(*score) * powers[occurs.2 as usize]).collect();
         let (chunks, per_character) = (&self.chunks, self.per_character);
         let model = Weighted { scores: &scores, weights: &weights, per_character };
         let mut expected = vec![0.0; scores.len()];
@@ -364,7 +370,7 @@ impl<'t> Trainer<'t> {
             out.clear();
         })?;
         let total: f64 = self.alive().map(|piece| counts[piece]).sum();
-        let log_total = total.ln();
+        let log_total = log(total);
         let alive: Vec<usize> = self.alive().collect();
         let losses_of = |best: &mut Vec<(f64, Edge)>, part: usize, out: &mut Vec<(usize, f64)>, _: Stop<'_>| {
             let size = alive.len().div_ceil(CHUNKS);
@@ -386,12 +392,12 @@ impl<'t> Trainer<'t> {
                 while end > 0 {
                     let edge = best[end].1;
                     let before = if self.is_alive[edge.piece()] { counts[edge.piece()] } else { 0.0 };
-                    logs += (before + count).ln();
+                    logs += log(before + count);
                     parts += 1.0;
                     end -= edge.length();
                 }
-                let without = logs - parts * (total + count * (parts - 1.0)).ln();
-                out.push((piece, count / self.total_words * (count.ln() - log_total - without)));
+                let without = logs - parts * log(total + count * (parts - 1.0));
+                out.push((piece, count / self.total_words * (log(count) - log_total - without)));
             }
             Ok(())
         };
@@ -501,7 +507,7 @@ impl Weighted<'_> {
         let mut place = 0;
         for &(length, count) in &chunk.runs {
             let length = length as usize;
-            let log = match self.sums(chunk, place, length, sums) {
+            let likely = match self.sums(chunk, place, length, sums) {
                 Some(total) => {
                     let share = count / total;
                     for at in 0..length {
@@ -511,21 +517,21 @@ impl Weighted<'_> {
                             expected[edge.piece()] += before * weight * sums.after[at + edge.length()];
                         }
                     }
-                    total.ln() + length as f64 * self.per_character
+                    log(total) + length as f64 * self.per_character
                 }
                 None => {
                     // Too long, or too unlike the rest: the same with logarithms.
                     let total = self.log_sums(chunk, place, length, sums);
                     for at in 0..length {
                         for edge in chunk.at(place + at) {
-                            let log = sums.before[at] + self.scores[edge.piece()] + sums.after[at + edge.length()];
-                            expected[edge.piece()] += count * (log - total).exp();
+                            let way = sums.before[at] + self.scores[edge.piece()] + sums.after[at + edge.length()];
+                            expected[edge.piece()] += count * exp(way - total);
                         }
                     }
                     total
                 }
             };
-            *likelihood += count * log;
+            *likelihood += count * likely;
             place += length + 1;
         }
     }
@@ -587,7 +593,7 @@ fn log_add(a: f64, b: f64) -> f64 {
     if small == f64::NEG_INFINITY {
         return large;
     }
-    large + (small - large).exp().ln_1p()
+    large + log1p(exp(small - large))
 }
 
 /// Adds how often each entry is in the best segmentations of a chunk's runs.
@@ -643,6 +649,12 @@ fn alternative(
     best[length].0
 }
 
+/// The logarithm of each share of the whole. Nothing has the share of one.
+pub fn log_shares(counts: &[u64]) -> Vec<f64> {
+    let total = log(counts.iter().sum::<u64>().max(1) as f64);
+    counts.iter().map(|&count| log(count.max(1) as f64) - total).collect()
+}
+
 /// The derivative of log Γ(x).
 pub fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
@@ -653,5 +665,5 @@ pub fn digamma(mut x: f64) -> f64 {
     x -= 0.5;
     let xx = 1.0 / (x * x);
     let xx2 = xx * xx;
-    result + x.ln() + xx / 24.0 - 7.0 * xx2 / 960.0 + 31.0 * xx2 * xx / 8064.0 - 127.0 * xx2 * xx2 / 30720.0
+    result + log(x) + xx / 24.0 - 7.0 * xx2 / 960.0 + 31.0 * xx2 * xx / 8064.0 - 127.0 * xx2 * xx2 / 30720.0
 }

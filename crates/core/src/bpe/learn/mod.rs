@@ -22,7 +22,7 @@ use crate::lost::Lost;
 
 use learner::Learner;
 use merged::Merged;
-use queue::{FirstSeen, LargestString, SmallestIds, Tie};
+use queue::{FirstSeen, LargestString, Shortest, SmallestIds, Tie};
 
 /// What to do when several pairs are counted equally often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +93,18 @@ pub fn learn(
         TieRule::SmallestIds => learn_by::<SmallestIds>(pieces, limit, alphabet, options, lost, start, progress),
         TieRule::LargestString => learn_by::<LargestString>(pieces, limit, alphabet, options, lost, start, progress),
     }
+}
+
+/// The same with SentencePiece's tie rule: of pairs that are counted equally often, the one of fewer characters goes first,
+/// then the one that spells what is smaller.
+pub fn learn_as_sentencepiece(
+    pieces: Vec<(&[u8], u64)>,
+    limit: usize,
+    alphabet: &impl Alphabet,
+    progress: Progress<'_>,
+) -> Result<Learned> {
+    let options = Options { tie_rule: TieRule::LargestString, most_bytes: usize::MAX, initial: &[] };
+    learn_by::<Shortest>(pieces, limit, alphabet, &options, None, &Learned::default(), progress)
 }
 
 fn learn_by<T: Tie>(

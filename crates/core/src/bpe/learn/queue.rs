@@ -59,6 +59,21 @@ impl Tie for LargestString {
     }
 }
 
+/// As SentencePiece has it: the fewest characters, then the smallest spelling.
+pub type Shortest = (Reverse<(usize, Box<[u8]>)>, Pair);
+
+impl Tie for Shortest {
+    fn new(pair: Pair, _: u32, spellings: &[Arc<[u8]>]) -> Self {
+        let spelling = [&*spellings[pair.0 as usize], &*spellings[pair.1 as usize]].concat();
+        let characters = spelling.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        (Reverse((characters, spelling.into())), pair)
+    }
+
+    fn pair(&self) -> Pair {
+        self.1
+    }
+}
+
 /// A pair waiting in a queue with what it was worth when it was put there.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate<T> {
