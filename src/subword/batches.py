@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +56,12 @@ def encode_padded(
     add = flag("add_special_tokens", add_special_tokens)
     a_ids = tokenizer.encode_batch(first, *policy, threads=threads)
     b_ids = None if second is None else tokenizer.encode_batch(second, *policy, threads=threads)
-    template: Sequence[int | str] = ("A",) if b_ids is None else ("A", "B")
-    if add:
-        template = tokenizer.spec.template.single if b_ids is None else tokenizer.spec.template.pair
+    name: Literal["single", "pair"] = "single" if b_ids is None else "pair"
+    template: Sequence[int | str] = getattr(tokenizer.spec.template, name)
+    types: Sequence[int] = tokenizer.spec.template.types_of(name)
+    if not add:
+        texts_only = [(item, type_) for item, type_ in zip(template, types, strict=True) if isinstance(item, str)]
+        template, types = zip(*texts_only, strict=True)
     room = None if shape.max_length is None else shape.max_length - sum(not isinstance(item, str) for item in template)
     if room is not None and room < 0:
         raise SubwordValueError(
@@ -67,7 +70,7 @@ def encode_padded(
     rows: list[_Row] = []
     for index, ids in enumerate(a_ids):
         for part_a, part_b in _windows(ids, None if b_ids is None else b_ids[index], room, shape):
-            rows.append(_filled(template, part_a, part_b, index))
+            rows.append(_filled(template, types, part_a, part_b, index))
     return _padded(rows, shape, _pad_id(tokenizer, pad_id))
 
 
@@ -143,13 +146,13 @@ def _cut(ids: list[int], size: int, shape: Shape, other: int = 0) -> list[list[i
 # ======================== template and padding ========================
 
 
-def _filled(template: Sequence[int | str], a: list[int], b: list[int] | None, text: int) -> _Row:
+def _filled(
+    template: Sequence[int | str], item_types: Sequence[int], a: list[int], b: list[int] | None, text: int
+) -> _Row:
     ids: list[int] = []
     types: list[int] = []
-    type_ = 0
-    for item in template:
+    for item, type_ in zip(template, item_types, strict=True):
         part = a if item == "A" else (b or []) if item == "B" else [int(item)]
-        type_ = 1 if item == "B" else type_
         ids += part
         types += [type_] * len(part)
     return _Row(ids, types, text)

@@ -330,14 +330,14 @@ def split_by(regex: str, syntax: str, text: str, drops: bool = False) -> Iterato
     Raises:
         SubwordValueError: Python's `re` has no way to run the expression.
     """
-    compiled = _compiled(regex, syntax)
+    expression = compiled(regex, syntax)
     start = 0
     while start < len(text):
-        match = compiled.match(text, start)
+        match = expression.match(text, start)
         if match and match.end() > start:
             end = match.end()
         else:
-            later = compiled.search(text, start + 1)
+            later = expression.search(text, start + 1)
             end = later.start() if later else len(text)
             if drops:
                 start = end
@@ -371,7 +371,7 @@ _Ranges = list[tuple[int, int]]
 
 
 @functools.cache
-def _compiled(regex: str, syntax: str) -> re.Pattern[str]:
+def compiled(regex: str, syntax: str) -> re.Pattern[str]:
     """An expression in the syntax of `re`: classes spelled out from the core's tables."""
 
     def refuse(what: str) -> SubwordValueError:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from .arguments import integer, list_of, string, token_content
 from .errors import SubwordValueError
@@ -44,20 +44,26 @@ from .models import (
 )
 from .stages import (
     STAGES,
+    ByteAlphabet,
     CleanText,
     Digits,
     Lowercase,
     MatchTokens,
     Metaspace,
+    Nmt,
     Normalize,
     PadChinese,
     Precompiled,
     PrefixSpace,
     Replace,
+    ReplaceRegex,
     SentencePiece,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
+    SplitScripts,
     Stage,
     Strip,
     StripAccents,
@@ -76,9 +82,11 @@ __all__ = [
     "UNKNOWN",
     "UNUSED",
     "USER_DEFINED",
+    "ByteAlphabet",
     "CleanText",
     "Decode",
     "DecodeSentencePiece",
+    "DecodeSteps",
     "DecodeWordPiece",
     "Decoding",
     "Digits",
@@ -89,18 +97,23 @@ __all__ = [
     "MatchTokens",
     "Metaspace",
     "Model",
+    "Nmt",
     "Normalize",
     "Packed",
     "PadChinese",
     "Precompiled",
     "PrefixSpace",
     "Replace",
+    "ReplaceRegex",
     "ScoreBPE",
     "SentencePiece",
     "Spec",
     "Split",
+    "SplitAt",
+    "SplitLength",
     "SplitPunctuation",
     "SplitRegex",
+    "SplitScripts",
     "Stage",
     "Stretches",
     "Strip",
@@ -149,10 +162,16 @@ class ExtraToken:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go."""
+    """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go.
+
+    `single_types` and `pair_types` say of which type each of these is; () stands for 0 before the second text of a
+    pair, and 1 from there on.
+    """
 
     single: tuple[int | str, ...] = ("A",)
     pair: tuple[int | str, ...] = ("A", "B")
+    single_types: tuple[int, ...] = ()
+    pair_types: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, texts in (("single", ["A"]), ("pair", ["A", "B"])):
@@ -161,6 +180,40 @@ class Template:
                 wanted = '"A" and "B" once each' if name == "pair" else '"A" once and no "B"'
                 raise SubwordValueError(f"Template.{name} must hold {wanted}, not {list(items)}")
             object.__setattr__(self, name, items)
+            told = list_of(f"Template.{name}_types", getattr(self, f"{name}_types"))
+            types = tuple(integer("a type", type_) for type_ in told)
+            if types and len(types) != len(items):
+                raise SubwordValueError(f"Template.{name}_types holds {len(types)} types for {len(items)} items")
+            object.__setattr__(self, f"{name}_types", types)
+
+    def types_of(self, name: Literal["single", "pair"]) -> tuple[int, ...]:
+        """The type of each item of `single` or `pair`."""
+        items: tuple[int | str, ...] = getattr(self, name)
+        own: tuple[int, ...] = getattr(self, f"{name}_types")
+        start = items.index("B") if "B" in items else len(items)
+        return own or tuple(int(at >= start) for at in range(len(items)))
+
+    def with_ids(self, change: Callable[[int], int | None]) -> Template:
+        """The same with other ids; those that become None are left out."""
+        rows: list[tuple[tuple[int | str, int], ...]] = []
+        for items, types in ((self.single, self.types_of("single")), (self.pair, self.types_of("pair"))):
+            new = (item if isinstance(item, str) else change(item) for item in items)
+            rows.append(tuple((item, own) for item, own in zip(new, types, strict=True) if item is not None))
+        return Template.of_rows(*rows)
+
+    @classmethod
+    def of_rows(cls, single: Iterable[tuple[int | str, int]], pair: Iterable[tuple[int | str, int]]) -> Template:
+        """From items with their types, which are told only where they are not the usual ones."""
+        single, pair = tuple(single), tuple(pair)
+        plain = cls(tuple(item for item, _ in single), tuple(item for item, _ in pair))
+        types = {"single": tuple(own for _, own in single), "pair": tuple(own for _, own in pair)}
+        single_types, pair_types = (() if own == plain.types_of(name) else own for name, own in types.items())  # type: ignore[arg-type]
+        return cls(plain.single, plain.pair, single_types, pair_types)
+
+    def outline(self) -> dict[str, Any]:
+        """As the outline of a spec has it: types only where they are told."""
+        rows = {name: list(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {name: row for name, row in rows.items() if row or name in ("single", "pair")}
 
 
 def _template_item(item: Any) -> int | str:
@@ -226,8 +279,63 @@ class DecodeSentencePiece:
         return self.strip != "none"
 
 
-Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
-DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece, DecodeSentencePiece)}
+@dataclass(frozen=True, slots=True)
+class DecodeSteps:
+    """Tokens are strings, and steps change the list of them, one after the other; as decoders of HF tokenizers do it.
+
+    Each step is a tuple of its name and its settings, all strings:
+
+    * `spell-bytes` (only in front): entries are bytes, to be written in GPT-2's alphabet.
+    * `replace old new`, `replace-regex regex new`: in each token.
+    * `byte-fallback`: tokens `<0x0A>` are bytes; a run of them is text if it is well-formed, else each is U+FFFD.
+    * `fuse`: one token of all. `spaces`: the same, with a space between them.
+    * `strip character start stop`: at most so many of it are taken off the ends of each token.
+    * `byte-level`: what is written in GPT-2's alphabet is bytes, and all of them one token.
+    * `word-piece prefix cleanup`: as `DecodeWordPiece`.
+    * `metaspace character strips`: the character is a space; with `strips` it is left out of the first token.
+    * `ctc pad delimiter cleanup`: of equal tokens side by side one stays, `pad` is taken out, and if it is cleaned up,
+      `delimiter` is a space; tokens of nothing are dropped.
+    * `end-of-word suffix`: it is a space, and in the last token nothing.
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        steps = tuple(
+            tuple(list_of("a step of DecodeSteps", step)) for step in list_of("DecodeSteps.steps", self.steps)
+        )
+        for number, step in enumerate(steps):
+            name = string("a step of DecodeSteps", step[0] if step else "")
+            if _STEPS.get(name) != len(step) - 1 or (name == "spell-bytes" and number):
+                raise SubwordValueError(f"DecodeSteps.steps: {step!r} is no step, or does not stand there")
+            for setting in step:
+                string(f"a setting of {name}", setting)
+        object.__setattr__(self, "steps", steps)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return True
+
+
+_STEPS = {
+    "spell-bytes": 0,
+    "replace": 2,
+    "replace-regex": 2,
+    "byte-fallback": 0,
+    "fuse": 0,
+    "spaces": 0,
+    "strip": 3,
+    "byte-level": 0,
+    "word-piece": 2,
+    "metaspace": 2,
+    "ctc": 3,
+    "end-of-word": 1,
+}
+"""How many settings each step has."""
+
+Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece | DecodeSteps
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Decoding)}
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:
@@ -291,7 +399,7 @@ class Spec:
             "stages": [{"stage": type(stage).__name__, **asdict(stage)} for stage in self.stages],
             "model": {"type": type(self.model).__name__, **self.model.settings()},
             "extra": [asdict(token) for token in self.extra],
-            "template": {"single": list(self.template.single), "pair": list(self.template.pair)},
+            "template": self.template.outline(),
             **({} if self.decode == Decode() else {"decode": _decode_row(self.decode)}),
         }
 
@@ -328,7 +436,7 @@ class Spec:
             stages=stages,
             model=model,
             extra=tuple(ExtraToken(**row) for row in outline["extra"]),
-            template=Template(tuple(outline["template"]["single"]), tuple(outline["template"]["pair"])),
+            template=Template(**{name: tuple(row) for name, row in outline["template"].items()}),
             decode=decoding(**decode),
             roles=roles or {},
             notes=notes or {},

@@ -96,6 +96,23 @@ class Node:
         return self.value
 
 
+def steps_of(node: Node, key: str) -> list[Node]:
+    """The steps of a `Sequence`, nested ones opened up; none for null."""
+    todo, steps = [node] if node.value is not None else [], []
+    while todo:
+        step = todo.pop()
+        if step["type"].text() == "Sequence":
+            todo.extend(reversed(list(step[key].items())))
+        else:
+            steps.append(step)
+    return steps
+
+
+def unsupported(step: Node, known: str) -> FormatError:
+    """A FormatError about the type of a step."""
+    return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
+
+
 def parse(data: bytes, source: str) -> Node:
     """Parse a JSON file; a byte-order mark at its start is accepted.
 
