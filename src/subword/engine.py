@@ -170,13 +170,13 @@ class ReferenceEngine:
         self.model = reference_model(spec.model)
         self.ids: dict[bytes, int] = dict(spec.model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
-        # One that is taken from normalized text decodes to what it is taken as, as in HF tokenizers.
-        shown = ((t.id, self.normalized(t.content) if t.normalized else t.content) for t in spec.extra)
-        self.bytes.update((id, content.encode()) for id, content in shown)
         self.template = around(spec.template.single)
         specials = frozenset(token.content for token in spec.extra if token.kind == "special")
         self.default_policy = ReferencePolicy(frozenset(), specials)
         self.ordinary_policy = ReferencePolicy(frozenset(), frozenset())
+        # One that is taken from normalized text decodes to what it is taken as, as in HF tokenizers.
+        shown = ((t.id, self.normalized(t.content) if t.normalized else t.content) for t in spec.extra)
+        self.bytes.update((id, content.encode()) for id, content in shown)
         self.n_vocab = max(self.bytes, default=-1) + 1
 
     def plan(self) -> list[tuple[str, str, str]]:
@@ -303,7 +303,8 @@ class ReferenceEngine:
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
         at = 0
         for id, after in self.model.encode(piece.text):
-            yield id, (spans[at][0], spans[after - 1][1])
+            start = spans[at][0] if at < len(spans) else spans[-1][1]
+            yield id, (start, spans[after - 1][1] if after > at else start)
             at = after
 
     # ---- the methods of the core's engine ----

@@ -204,18 +204,24 @@ class ReferenceScored:
     def encode(self, text: str) -> Iterator[tuple[int, int]]:
         unigram_model = isinstance(self.model, Unigram)
         pieces = self.segment(text) if unigram_model else self.merge(text)
-        end, unknown = 0, False
+        end, unknown = 0, ""  # the unknown token itself, too, joins what is unknown beside it
         for piece in pieces:
             start, end = end, end + len(text_bytes(piece))
-            if unknown and piece in self.ids:
-                yield self.model.unk, start
-            unknown = piece not in self.ids and not self.bytes
-            if piece in self.ids:
-                yield self.ids[piece], end
-            elif self.bytes:
-                yield from ((self.bytes[byte], start + at) for at, byte in enumerate(text_bytes(piece), 1))
-        if unknown:
+            if self.ids.get(piece, self.model.unk) == self.model.unk:
+                unknown += piece
+                continue
+            yield from self.unknown(unknown, start)
+            yield self.ids[piece], end
+            unknown = ""
+        yield from self.unknown(unknown, end)
+
+    def unknown(self, text: str, end: int) -> Iterator[tuple[int, int]]:
+        """What becomes of characters without an entry, which end at a place."""
+        data = text_bytes(text)
+        if data and (not self.bytes or text in self.ids):
             yield self.model.unk, end
+        elif data:
+            yield from ((self.bytes[byte], end - len(data) + at) for at, byte in enumerate(data, 1))
 
     def segment(self, text: str) -> list[str]:
         return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]

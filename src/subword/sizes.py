@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .arguments import integer
 from .errors import SubwordValueError
-from .spec import BPE, Packed, Template, Vocab, bpe_of
+from .spec import BPE, Packed, Vocab, bpe_of
 from .tokenizer import Tokenizer
 
 

@@ -351,8 +351,9 @@ class Spec:
     """A tokenizer as a value. Two specs are equal when their fingerprints are.
 
     `roles` names the ids that stand for `bos`, `eos`, `pad`, `unk` and others; like `notes` (what a trainer or a file
-    says about itself) and `chat` (Jinja chat templates by their names; most often there is one, `default`) they change
-    no id of a text and are not part of the fingerprint. All are read-only; `replace` makes others.
+    says about itself), `chat` (Jinja chat templates by their names; most often there is one, `default`) and `padded`
+    (defaults of arguments of `Tokenizer.encode_padded`) they change no id of a text and are not part of the
+    fingerprint. All are read-only; `replace` makes others.
     """
 
     stages: tuple[Stage, ...]
@@ -363,6 +364,7 @@ class Spec:
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
     chat: Mapping[str, str] = field(default_factory=dict)
+    padded: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
@@ -379,6 +381,7 @@ class Spec:
             ("roles", (Mapping,)),
             ("notes", (Mapping,)),
             ("chat", (Mapping,)),
+            ("padded", (Mapping,)),
         ):
             if not isinstance(getattr(self, name), kinds):
                 wanted = " or a ".join(kind.__name__ for kind in kinds)
@@ -386,6 +389,7 @@ class Spec:
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        object.__setattr__(self, "padded", MappingProxyType(dict(self.padded)))
         chat = {string("a name", name): string(f"Spec.chat[{name!r}]", text) for name, text in self.chat.items()}
         object.__setattr__(self, "chat", MappingProxyType(chat))
 
@@ -418,6 +422,7 @@ class Spec:
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
         chat: dict[str, str] | None = None,
+        padded: dict[str, Any] | None = None,
     ) -> Spec:
         """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
 
@@ -441,6 +446,7 @@ class Spec:
             roles=roles or {},
             notes=notes or {},
             chat=chat or {},
+            padded=padded or {},
         )
 
     @cached_property

@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from ..errors import FormatError
@@ -89,6 +89,12 @@ class Node:
         if type(self.value) is not int or not first <= self.value <= last:
             raise self.expected(f"a whole number from {first} to {last}")
         return self.value
+
+    def one_of(self, words: Mapping[str, str]) -> str:
+        """What `words` has for a word."""
+        if not isinstance(self.value, str) or self.value not in words:
+            raise self.expected(f"one of {', '.join(words)}")
+        return words[self.value]
 
     def flag(self) -> bool:
         if not isinstance(self.value, bool):

@@ -86,6 +86,8 @@ def _differs(decode: Decoding, model: Model, extra: list[ExtraToken]) -> bool:
         has_bytes = bool(np.any(kinds == BYTE))
         if any(is_byte.fullmatch(token.content) for token in extra):
             return True
+        if decode.strip == "token":
+            return has_bytes  # which stay as they are spelled
         text = model.vocab.pieces.data
         return not has_bytes and b"<0x" in text and bool(is_byte.search(text.decode(errors="replace")))
     if isinstance(decode, Decode) and decode.trim and isinstance(model, BPE):

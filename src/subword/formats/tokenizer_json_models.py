@@ -7,12 +7,13 @@ normalizer makes it so, it cannot here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
+from ..engine import split_punctuation
 from ..spec import (
     BPE,
     BYTE,
@@ -24,6 +25,7 @@ from ..spec import (
     ExtraToken,
     Model,
     ScoreBPE,
+    SplitPunctuation,
     Stage,
     Unigram,
     Vocab,
@@ -32,7 +34,7 @@ from ..spec import (
 )
 from .json_node import Node, shown
 from .sentencepiece_model import byte_piece
-from .tokenizer_json_added import read_added_tokens
+from .tokenizer_json_added import comes_to_the_model, read_added_tokens
 from .tokenizer_json_tokens import AnyTokens, Tokens, Words, read_merges, read_vocab, without
 
 Tell: TypeAlias = Callable[[str], None]
@@ -69,7 +71,7 @@ def read_model(root: Node, tokens: Tokens | None, stages: Sequence[Stage], tell:
     """
     kind = kind_of(root["model"])
     if kind != "BPE":
-        return _READ[kind](root, tell)
+        return _READ[kind](root, stages, tell)
     return _read_bpe(root, tokens, stages, tell)
 
 
@@ -93,6 +95,8 @@ def _read_bpe(root: Node, tokens: Tokens | None, stages: Sequence[Stage], tell: 
     unk = None if by_bytes else _read_unk(node.get("unk_token"), tokens)
     units = Units(by_bytes, prefix.encode(), suffix.encode(), unk, byte_fallback)
     gone, specials = _gone(root["added_tokens"] if added else root, tokens, added, units, ignore_merges)
+    if ignore_merges:
+        _tell_of_words((token for token in added.values() if token.id in specials), suffix, stages, tell)
     merges = _without_specials(tokens, specials, prefix)
     if len(merges) < len(tokens.merges):
         lost = len(tokens.merges) - len(merges)
@@ -155,6 +159,14 @@ def _gone(
             continue
         gone.append(at)
     return gone, specials
+
+
+def _tell_of_words(specials: Iterable[ExtraToken], marker: str, stages: Sequence[Stage], tell: Tell) -> None:
+    """Tells of special tokens that tokenizers gives also for text that they are not taken from."""
+    for token in specials:
+        is_cut = SplitPunctuation() in stages and list(split_punctuation(token.content)) != [token.content]
+        if not is_cut and comes_to_the_model(token, token.content.encode(), marker, stages):
+            tell(f"text that {shown(token.content)} is not taken from may become it in tokenizers; here it cannot")
 
 
 def _without_specials(tokens: Tokens, specials: set[int], prefix: str) -> Any:
@@ -228,31 +240,32 @@ def _read_unk(node: Node, tokens: AnyTokens) -> int | None:
 # ======================== models without merges ========================
 
 
-def _read_word_piece(root: Node, tell: Tell) -> Read:
+def _read_word_piece(root: Node, stages: Sequence[Stage], tell: Tell) -> Read:
     node = root["model"]
-    words, added, unk, vocab = _read_words(root, tell)
+    words, added, unk, vocab = _read_words(root, stages, tell)
     prefix = node.get("continuing_subword_prefix", "##").text()
     most = node.get("max_input_chars_per_word", 100).number(0, 2**63 - 1)
     return Read(WordPiece(vocab, unk, prefix, most), words, added, [])
 
 
-def _read_word_level(root: Node, tell: Tell) -> Read:
-    words, added, unk, vocab = _read_words(root, tell)
+def _read_word_level(root: Node, stages: Sequence[Stage], tell: Tell) -> Read:
+    words, added, unk, vocab = _read_words(root, stages, tell)
     return Read(WordLevel(vocab, unk), words, added, [])
 
 
-def _read_words(root: Node, tell: Tell) -> tuple[Words, dict[str, ExtraToken], int, Vocab]:
+def _read_words(root: Node, stages: Sequence[Stage], tell: Tell) -> tuple[Words, dict[str, ExtraToken], int, Vocab]:
     words = Words(read_vocab(root["model"]["vocab"]))
     added = read_added_tokens(root.get("added_tokens", []), words, tell)
     unk = _read_unk(root["model"]["unk_token"], words)
     if unk is None:
         raise root["model"]["unk_token"].error("without one, tokenizers cannot encode unknown words; name a token")
     gone = {token.content for token in added.values() if token.kind == "special" and token.id != unk}
+    _tell_of_words((added[name] for name in sorted(gone & set(words.ids))), "", stages, tell)
     vocab = Vocab.of((token.encode(), id) for token, id in words.ids.items() if token not in gone)
     return words, added, unk, vocab
 
 
-def _read_unigram(root: Node, tell: Tell) -> Read:
+def _read_unigram(root: Node, stages: Sequence[Stage], tell: Tell) -> Read:
     node = root["model"]
     rows = list(_read_scores(node["vocab"]))
     words = Words({token: id for token, id, _ in rows})
@@ -303,7 +316,7 @@ def as_read(score: float) -> float:
     return -size if score < 0 else size
 
 
-_READ: dict[Any, Callable[[Node, Tell], Read]] = {
+_READ: dict[Any, Callable[[Node, Sequence[Stage], Tell], Read]] = {
     "WordPiece": _read_word_piece,
     "WordLevel": _read_word_level,
     "Unigram": _read_unigram,

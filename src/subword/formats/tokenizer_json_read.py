@@ -25,6 +25,7 @@ from .tokenizer_json_added import matching
 from .tokenizer_json_decoders import read_decoder
 from .tokenizer_json_models import Read, read_model
 from .tokenizer_json_normalizers import read_normalizers
+from .tokenizer_json_padding import read_padding
 from .tokenizer_json_splits import WHOLE, read_pre_tokenizers
 from .tokenizer_json_templates import Known, read_post_processor, template_roles
 from .tokenizer_json_tokens import Tokens
@@ -74,6 +75,7 @@ def _spec(root: Node, tokens: Tokens | None, tell: Callable[[str], None]) -> Spe
         extra=extra,
         template=template,
         decode=read_decoder(root.get("decoder"), read.model, extra),
+        padded=read_padding(root),
         roles=template_roles(template) | _unk_role(root["model"].get("unk_token"), read),
     )
 

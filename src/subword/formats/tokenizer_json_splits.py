@@ -138,21 +138,15 @@ def _read_digits(step: Node) -> list[_Step]:
     return [SplitAt("numbers", "", "contiguous", False, DIGITS_UNICODE)]
 
 
-def _read_behavior(node: Node) -> Any:
-    if node.value not in _BEHAVIORS:
-        raise node.expected(f"one of {', '.join(_BEHAVIORS)}")
-    return _BEHAVIORS[node.value]
-
-
 def _read_split(step: Node) -> list[_Step]:
     kind, text = read_pattern(step["pattern"])
-    behavior, invert = _read_behavior(step["behavior"]), step.get("invert", False).flag()
+    behavior, invert = step["behavior"].one_of(_BEHAVIORS), step.get("invert", False).flag()
     if kind == "regex" and behavior == "isolated":
         return [(text, False)]
     if kind == "regex" and behavior == "removed" and invert:
         drops = _row_of((text, True)) is not None or not _covers(text)
         return [(text, drops)]
-    return [SplitAt(cast("Any", kind), text, behavior, invert, SPLIT_UNICODE)]
+    return [SplitAt(cast("Any", kind), text, cast("Any", behavior), invert, SPLIT_UNICODE)]
 
 
 def _covers(regex: str) -> bool:
@@ -175,10 +169,8 @@ def read_metaspace(step: Node) -> tuple[str, str, bool]:
         scheme = step.get("prepend_scheme", "never")
         if scheme.value != "never":
             raise scheme.error("`add_prefix_space` is false, so it should be never")
-    if scheme.value not in _SCHEMES:
-        raise scheme.expected(f"one of {', '.join(_SCHEMES)}")
     split = step.get("split")
-    return step["replacement"].text(), _SCHEMES[scheme.value], split.value is None or split.flag()
+    return step["replacement"].text(), scheme.one_of(_SCHEMES), split.value is None or split.flag()
 
 
 _SCHEMES = {"always": "missing", "first": "first", "never": "never"}
@@ -193,8 +185,8 @@ def _read_metaspace(step: Node) -> list[_Step]:
 
 
 def _read_punctuation(step: Node) -> list[_Step]:
-    behavior = _read_behavior(step.get("behavior", "Isolated"))
-    return [SplitAt("punctuation", "", behavior, False, PUNCTUATION_UNICODE)]
+    behavior = step.get("behavior", "Isolated").one_of(_BEHAVIORS)
+    return [SplitAt("punctuation", "", cast("Any", behavior), False, PUNCTUATION_UNICODE)]
 
 
 def _read_length(step: Node) -> list[_Step]:

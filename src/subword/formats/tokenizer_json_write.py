@@ -28,6 +28,7 @@ from .tokenizer_json_added import assigned_ids, comes_to_the_model, shared_probl
 from .tokenizer_json_decoders import write_decoder
 from .tokenizer_json_models import as_read
 from .tokenizer_json_normalizers import count_normalizers, is_prepend, write_normalizers
+from .tokenizer_json_padding import write_padding
 from .tokenizer_json_splits import write_pre_tokenizers
 from .tokenizer_json_templates import template_roles, write_post_processor
 
@@ -48,8 +49,7 @@ def write(spec: Spec) -> bytes:
     try:
         document: dict[str, Any] = {
             "version": "1.0",
-            "truncation": None,
-            "padding": None,
+            **write_padding(spec.padded, names),
             "added_tokens": [write_added_token(token) for token in added],
             "normalizer": write_normalizers(normalizers),
             "pre_tokenizer": write_pre_tokenizers(splits),
@@ -298,6 +298,8 @@ def _check_added_token(
 ) -> None:
     """Nothing but the added token itself may give its id, unless `read` says that the model does."""
     model, problem = cast("BPE", spec.model), None
+    if token.id == model.unk:
+        return
     piece = spelled_bytes(token.content) if model.unit == "byte" else token.content.encode()
     whole = (
         model.ignore_merges and piece is not None and comes_to_the_model(token, piece, model.end_of_word, spec.stages)
