@@ -228,7 +228,9 @@ class ReferenceEngine:
             return lambda segment: (
                 Segment(segment.text[a:b], segment.spans[a:b]) for a, b in CUTS[type(stage)](stage, segment.text)
             )
-        if isinstance(stage, (Replace, ReplaceRegex, Nmt, ByteAlphabet)):
+        if isinstance(stage, ByteAlphabet):
+            return lambda segment: [in_alphabet(segment)]
+        if isinstance(stage, (Replace, ReplaceRegex, Nmt)):
             return lambda segment: made_of(segment, REWRITES[type(stage)](stage, segment.text))
         if isinstance(stage, (Precompiled, StripMarks, Strip, Metaspace)):
             return lambda segment: made_of(segment, whole_text(segment, stage))
@@ -660,6 +662,17 @@ def made_of(segment: Segment, parts: Iterable[tuple[int, int, str]]) -> list[Seg
         out += new
         out_spans += [(spans[start][0], spans[end - 1][1]) if start < end else (at, at)] * len(new)
     return [Segment(out, out_spans)] if out else []
+
+
+def in_alphabet(segment: Segment) -> Segment:
+    """Each byte as a character, with its own span where it has one."""
+    out, out_spans = list[str](), list[Span]()
+    for char, (start, end) in zip(*segment, strict=True):
+        data = char.encode("utf-8", "surrogateescape")
+        own = len(data) == end - start
+        out.append(to_alphabet(data))
+        out_spans += [(start + at, start + at + 1) if own else (start, end) for at in range(len(data))]
+    return Segment("".join(out), out_spans)
 
 
 def whole_text(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> list[tuple[int, int, str]]:

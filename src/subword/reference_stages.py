@@ -6,12 +6,12 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from . import _core, patterns
-from .byte_alphabet import spelled_bytes, to_alphabet
+from .byte_alphabet import spelled_bytes
 from .scripts import SCRIPTS
-from .stages import ByteAlphabet, Nmt, Replace, ReplaceRegex, SplitAt, SplitLength, SplitScripts
+from .stages import Nmt, Replace, ReplaceRegex, SplitAt, SplitLength, SplitScripts
 
 Span = tuple[int, int]
 
@@ -83,7 +83,7 @@ def cut_by_script(stage: SplitScripts, text: str) -> Iterator[Span]:
         if script and script != last:
             starts.append(at)
             last = script
-    return zip(starts, [*starts[1:], len(text)], strict=True)
+    return pairwise([*starts, len(text)])
 
 
 @cache
@@ -129,16 +129,10 @@ def nmt(stage: Nmt, text: str) -> Iterator[Part]:
         yield at, at + 1, SPACED.sub(" ", DROPPED.sub("", char))
 
 
-def alphabet(stage: ByteAlphabet, text: str) -> Iterator[Part]:
-    for at, char in enumerate(text):
-        yield at, at + 1, to_alphabet(char.encode("utf-8", "surrogateescape"))
-
-
 REWRITES: dict[type, Callable[..., Iterator[Part]]] = {
     Replace: replaced,
     ReplaceRegex: replaced,
     Nmt: nmt,
-    ByteAlphabet: alphabet,
 }
 
 # ======================== decoding ========================

@@ -25,7 +25,7 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, Unigram, WordLevel, WordPiece
+from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, SplitAt, Unigram, WordLevel, WordPiece
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
@@ -56,6 +56,8 @@ _NAMES: dict[str, Collection[str]] = {
     "grouping": DIGITS,
     "pattern": PATTERNS,
     "syntax": SYNTAXES,
+    "kind": ("string", "regex", "white-space", "numbers", "punctuation"),
+    "behavior": ("removed", "isolated", "merged-with-previous", "merged-with-next", "contiguous"),
 }
 
 
@@ -185,7 +187,7 @@ def _problem(spec: Spec) -> str | None:
 def _stage_problem(spec: Spec) -> str | None:
     for index, stage in enumerate(spec.stages):
         for name, value in asdict(stage).items():
-            if name in _NAMES and value not in _NAMES[name]:
+            if name in _NAMES and value not in _NAMES[name] and not (isinstance(stage, SplitAt) and name == "pattern"):
                 return f"outline.stages[{index}].{name}: {shown(value)} is unknown; a newer subword may know it"
     return None
 
@@ -215,7 +217,11 @@ def _bpe_problem(spec: Spec, model: BPE, piece_of: dict[int, bytes]) -> str | No
         return f"outline: a lone surrogate in {shown(model.end_of_word)}, {shown(spec.decode)}"
     spelled = set(piece_of.values())
     for row, (left, right) in enumerate(model.merges.tolist()):
-        if left not in piece_of or right not in piece_of or piece_of[left] + piece_of[right] not in spelled:
+        if (
+            left not in piece_of
+            or right not in piece_of
+            or model.joined(piece_of[left], piece_of[right]) not in spelled
+        ):
             return f"merge {row}, of the ids {left} and {right}, joins or makes a token that is not in the vocabulary"
     if len(np.unique(model.merges, axis=0)) != len(model.merges):
         return "a merge stands twice in the list"
