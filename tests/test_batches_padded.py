@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from format_specs import spec_of
 
-from subword import ExtraToken, SubwordValueError, Template, Tokenizer, UnknownTokenError
-from subword.formats import tokenizer_json
+from subword import ExtraToken, SubwordValueError, Template, Tokenizer, UnknownTokenError, formats
+from subword.formats import native, tokenizer_json
 
 CLS, SEP, PAD = 260, 261, 262
 SPEC = spec_of(
@@ -115,3 +115,25 @@ def test_without_a_pad_token() -> None:
         plain.encode_padded(["ab", "c"])
     with pytest.raises(UnknownTokenError):
         plain.encode_padded(["ab", "c"], pad_id=9999)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlnet"])
+def test_type_ids_are_those_of_the_template(kind: str) -> None:
+    """RoBERTa has one type for all; XLNet's template stands behind the texts, its last token of a type of its own."""
+    hf = pytest.importorskip("tokenizers")
+    theirs = hf.Tokenizer.from_str(tokenizer_json.write(SPEC.replace(roles={})).decode())
+    if kind == "roberta":
+        theirs.post_processor = hf.processors.RobertaProcessing(("[SEP]", SEP), ("[CLS]", CLS))
+    else:
+        theirs.post_processor = hf.processors.TemplateProcessing(
+            single="$A [SEP] [CLS]:2", pair="$A [SEP] $B:1 [SEP]:1 [CLS]:2",
+            special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
+        )  # fmt: skip
+    spec = tokenizer_json.read(theirs.to_str().encode(), "made here")
+    for written in (tokenizer_json.write(spec.replace(roles={})), native.write(spec)):
+        ours = Tokenizer(formats.read(written))
+        assert ours.spec.template == spec.template
+        for pairs in (None, ["the cat"]):
+            made = ours.encode_padded(["ab"], pairs, pad_id=PAD)
+            wanted = theirs.encode("ab", None if pairs is None else pairs[0])
+            assert (made.ids[0].tolist(), made.type_ids[0].tolist()) == (wanted.ids, wanted.type_ids)

@@ -20,7 +20,6 @@ from subword import (
     Decode,
     FormatError,
     Lowercase,
-    ReplaceRegex,
     Spec,
     Split,
     SubwordValueError,
@@ -31,6 +30,7 @@ from subword import (
 )
 from subword.byte_alphabet import BYTE_TO_CHAR, GPT2_BYTE_ORDER, to_alphabet
 from subword.formats import clip, native, subword_nmt, tokenizer_json
+from subword.spec import ReplaceRegex
 
 # ======================== subword-nmt ========================
 

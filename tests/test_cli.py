@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -166,7 +167,7 @@ WRONG: dict[str, tuple[int, str, str]] = {
     "empty file converted": (1, "convert empty.txt new.json", "empty.txt: the file is empty"),
     "no tokenizer converted": (1, "convert text.txt new.json", "text.txt"),
     "converted to nothing": (2, "convert tok.json new.xyz", "--to"),
-    "converted to the unknown": (2, "convert tok.json new.xyz --to gguf", "tokenizer.json"),
+    "converted to the unknown": (2, "convert tok.json new.xyz --to ggml", "tokenizer.json"),
     "converted onto another": (1, "convert tok.json tok.json", "--force"),
     "converted into no folder": (1, "convert tok.json new/tok.json", "no folder"),
     "no such probe": (1, "convert tok.json new.json --probe gone.txt", "gone.txt"),
@@ -450,6 +451,24 @@ def test_info(home: Path, tok: subword.Tokenizer) -> None:
     assert card["n_vocab"] == tok.n_vocab
     assert card["special_tokens"] == tok.special_tokens
     assert [tuple(row.values()) for row in card["plan"]] == tok.plan()
+    assert card["file"]["sha256"] == hashlib.sha256((home / "tok.json").read_bytes()).hexdigest()
+    assert card["file"]["sha256"] in out
+    assert sum(card["entries"].values()) == len(tok.spec.model.vocab)
+    assert card["coverage"]["bytes"] == 256
+    assert "256 of 256 bytes" in out
+
+
+@pytest.mark.filterwarnings("ignore:.*the text has no:subword.SubwordWarning")
+@pytest.mark.parametrize("algorithm", ["wordpiece", "word", "character"])
+def test_info_of_other_models(algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tok = subword.train(["the cat sat on the mat 12 !"] * 3, vocab_size=40, algorithm=algorithm)  # type: ignore[arg-type]
+    chat = {"default": "{% if message.role == 'user' %}a{% elif message['role'] == \"tool\" %}b{% endif %}"}
+    subword.Tokenizer(tok.spec.replace(chat=chat)).save(tmp_path / "a.subword")
+    assert main(["info", str(tmp_path / "a.subword")]) == 0
+    out = capsys.readouterr().out
+    assert f"default: {len(chat['default'])} characters, asks about the roles user, tool" in out
+    assert main(["info", str(tmp_path / "a.subword"), "--json"]) == 0
+    assert sum(json.loads(capsys.readouterr().out)["entries"].values()) == len(tok.spec.model.vocab)
 
 
 def test_info_says_what_stands_where(home: Path) -> None:
@@ -484,6 +503,7 @@ TAKES_A_TOKENIZER = {
     "encode": "encode {} --text {}",
     "decode": "decode {} 300 301 399",
     "count": "count {} --text {}",
+    "budget": "budget ../text.txt --tokenizer {}",
     "show": "show {} {}",
     "info": "info {}",
     "vocab": "vocab {}",
@@ -495,8 +515,8 @@ TAKES_A_TOKENIZER = {
 
 def test_every_command_with_a_tokenizer_takes_what_its_file_leaves_out() -> None:
     takes = {name for name, function in COMMANDS.items() if {"tokenizer", "source"} & {*signature(function).parameters}}
-    others = {"train", "count-pieces", "remap-embeddings", "compare"}
-    assert takes == TAKES_A_TOKENIZER.keys() == COMMANDS.keys() - others
+    others = {"train", "count-pieces", "remap-embeddings", "compare", "diff", "doctor"}
+    assert takes - {"doctor"} == TAKES_A_TOKENIZER.keys() == COMMANDS.keys() - others
 
 
 @pytest.mark.parametrize("file", ["x.tiktoken", "two"])
@@ -511,7 +531,7 @@ def test_what_a_file_leaves_out_is_given(name: str, file: str, bare: Path) -> No
     given = run(*args, *options, "--json", cwd=bare)
     wanted = run(*expected, "--json", cwd=bare)
     mine, other = (
-        re.sub('"seconds": [0-9.]+', "", done.stdout.decode().replace(name, ""))
+        re.sub('"seconds": [0-9.]+|"file": {[^}]*}', "", done.stdout.decode().replace(name, ""))
         for done, name in ((given, file), (wanted, f"{file}.subword"))
     )
     assert mine == other

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,13 +72,13 @@ def encode_padded(
     add = flag("add_special_tokens", add_special_tokens)
     a_ids = tokenizer.encode_batch(first, *policy, threads=threads)
     b_ids = None if second is None else tokenizer.encode_batch(second, *policy, threads=threads)
-    name: Literal["single", "pair"] = "single" if b_ids is None else "pair"
-    template: Sequence[int | str] = getattr(tokenizer.spec.template, name)
-    types: Sequence[int] = tokenizer.spec.template.types_of(name)
+    spec_template = tokenizer.spec.template
+    items = spec_template.single if b_ids is None else spec_template.pair
+    template = list(zip(items, spec_template.types_of(items), strict=True))
     if not add:
-        texts_only = [(item, type_) for item, type_ in zip(template, types, strict=True) if isinstance(item, str)]
-        template, types = zip(*texts_only, strict=True)
-    room = None if shape.max_length is None else shape.max_length - sum(not isinstance(item, str) for item in template)
+        template = [row for row in template if isinstance(row[0], str)]
+    around = sum(not isinstance(item, str) for item, _ in template)
+    room = None if shape.max_length is None else shape.max_length - around
     if room is not None and room < 0:
         raise SubwordValueError(
             f"max_length={shape.max_length} has no room for the {-room} more tokens of the template"
@@ -86,7 +86,7 @@ def encode_padded(
     rows: list[_Row] = []
     for index, ids in enumerate(a_ids):
         for part_a, part_b in _windows(ids, None if b_ids is None else b_ids[index], room, shape):
-            rows.append(_filled(template, types, part_a, part_b, index))
+            rows.append(_filled(template, part_a, part_b, index))
     pad_type = integer("pad_type_id", tokenizer.spec.padded.get("pad_type_id", 0))
     return _padded(rows, shape, _pad_id(tokenizer, pad_id), pad_type)
 
@@ -163,15 +163,13 @@ def _cut(ids: list[int], size: int, shape: Shape, other: int = 0) -> list[list[i
 # ======================== template and padding ========================
 
 
-def _filled(
-    template: Sequence[int | str], item_types: Sequence[int], a: list[int], b: list[int] | None, text: int
-) -> _Row:
+def _filled(template: Sequence[tuple[int | str, int]], a: list[int], b: list[int] | None, text: int) -> _Row:
     ids: list[int] = []
     types: list[int] = []
-    for item, type_ in zip(template, item_types, strict=True):
+    for item, type_id in template:
         part = a if item == "A" else (b or []) if item == "B" else [int(item)]
         ids += part
-        types += [type_] * len(part)
+        types += [type_id] * len(part)
     return _Row(ids, types, text)
 
 

@@ -124,7 +124,7 @@ class Padded:
     Attributes:
         ids: the ids, and the pad id where there are no more.
         attention_mask: 1 for the tokens of a text and of the template, 0 for padding.
-        type_ids: 1 from the second text of a pair on, else 0.
+        type_ids: those of the template; most have 1 from the second text of a pair on, else 0.
         texts: the number of the text that each row is of, shape (rows,): with a stride, a text can have several.
     """
 

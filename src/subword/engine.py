@@ -233,7 +233,7 @@ class ReferenceEngine:
         if isinstance(stage, (Replace, ReplaceRegex, Nmt)):
             return lambda segment: made_of(segment, REWRITES[type(stage)](stage, segment.text))
         if isinstance(stage, (Precompiled, StripMarks, Strip, Metaspace)):
-            return lambda segment: made_of(segment, whole_text(segment, stage))
+            return lambda segment: made_of(segment, text_parts(segment, stage))
         if isinstance(stage, SentencePiece):
             return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
         if isinstance(stage, (CleanText, PadChinese, StripAccents)):
@@ -675,7 +675,12 @@ def in_alphabet(segment: Segment) -> Segment:
     return Segment("".join(out), out_spans)
 
 
-def whole_text(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> list[tuple[int, int, str]]:
+def whole_text(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> Segment:
+    """What a stage makes of a text; what is new has the span of what it stands for."""
+    return next(iter(made_of(segment, text_parts(segment, stage))), Segment("", []))
+
+
+def text_parts(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> list[tuple[int, int, str]]:
     """What becomes of the parts of a text, for `made_of`."""
     text, spans = segment
     parts: list[tuple[int, int, str]] = []  # from where to where in the text, and what becomes of it

@@ -6,7 +6,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
         -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
-        -> BPE, WordPiece, WordLevel, Unigram or ScoreBPE -> Template
+        -> BPE, WordPiece, WordLevel, LongestMatch, Unigram or ScoreBPE -> Template
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .models import (
     UNUSED,
     USER_DEFINED,
     Ids,
+    LongestMatch,
     Model,
     Packed,
     ScoreBPE,
@@ -93,6 +94,7 @@ __all__ = [
     "ExtraToken",
     "Ids",
     "Kind",
+    "LongestMatch",
     "Lowercase",
     "MatchTokens",
     "Metaspace",
@@ -164,8 +166,8 @@ class ExtraToken:
 class Template:
     """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go.
 
-    `single_types` and `pair_types` say of which type each of these is; () stands for 0 before the second text of a
-    pair, and 1 from there on.
+    `single_types` and `pair_types` are the type ids of these, as models take them; empty where they are 0 up to the
+    second text and 1 from there on.
     """
 
     single: tuple[int | str, ...] = ("A",)
@@ -180,40 +182,43 @@ class Template:
                 wanted = '"A" and "B" once each' if name == "pair" else '"A" once and no "B"'
                 raise SubwordValueError(f"Template.{name} must hold {wanted}, not {list(items)}")
             object.__setattr__(self, name, items)
-            told = list_of(f"Template.{name}_types", getattr(self, f"{name}_types"))
-            types = tuple(integer("a type", type_) for type_ in told)
-            if types and len(types) != len(items):
-                raise SubwordValueError(f"Template.{name}_types holds {len(types)} types for {len(items)} items")
-            object.__setattr__(self, f"{name}_types", types)
+            self._check_types(f"{name}_types", items)
 
-    def types_of(self, name: Literal["single", "pair"]) -> tuple[int, ...]:
-        """The type of each item of `single` or `pair`."""
-        items: tuple[int | str, ...] = getattr(self, name)
-        own: tuple[int, ...] = getattr(self, f"{name}_types")
-        start = items.index("B") if "B" in items else len(items)
-        return own or tuple(int(at >= start) for at in range(len(items)))
+    def _check_types(self, name: str, items: tuple[int | str, ...]) -> None:
+        types = tuple(integer("a type id", type_id) for type_id in list_of(f"Template.{name}", getattr(self, name)))
+        if types and len(types) != len(items):
+            raise SubwordValueError(f"Template.{name} has {len(types)} types for {len(items)} items")
+        object.__setattr__(self, name, () if types == _usual_types(items) else types)
+
+    def types_of(self, items: tuple[int | str, ...]) -> tuple[int, ...]:
+        """The type id of each item of `single` or of `pair`."""
+        return (self.pair_types if "B" in items else self.single_types) or _usual_types(items)
 
     def with_ids(self, change: Callable[[int], int | None]) -> Template:
         """The same with other ids; those that become None are left out."""
         rows: list[tuple[tuple[int | str, int], ...]] = []
-        for items, types in ((self.single, self.types_of("single")), (self.pair, self.types_of("pair"))):
+        for items in (self.single, self.pair):
             new = (item if isinstance(item, str) else change(item) for item in items)
-            rows.append(tuple((item, own) for item, own in zip(new, types, strict=True) if item is not None))
+            rows.append(
+                tuple((item, own) for item, own in zip(new, self.types_of(items), strict=True) if item is not None)
+            )
         return Template.of_rows(*rows)
 
     @classmethod
     def of_rows(cls, single: Iterable[tuple[int | str, int]], pair: Iterable[tuple[int | str, int]]) -> Template:
-        """From items with their types, which are told only where they are not the usual ones."""
-        single, pair = tuple(single), tuple(pair)
-        plain = cls(tuple(item for item, _ in single), tuple(item for item, _ in pair))
-        types = {"single": tuple(own for _, own in single), "pair": tuple(own for _, own in pair)}
-        single_types, pair_types = (() if own == plain.types_of(name) else own for name, own in types.items())  # type: ignore[arg-type]
-        return cls(plain.single, plain.pair, single_types, pair_types)
+        """From items with their types."""
+        (first, first_types), (second, second_types) = (tuple(zip(*row, strict=True)) for row in (single, pair))
+        return cls(first, second, first_types, second_types)
 
-    def outline(self) -> dict[str, Any]:
-        """As the outline of a spec has it: types only where they are told."""
+    def outline(self) -> dict[str, list[Any]]:
+        """The template as plain data. Older files have no types in it."""
         rows = {name: list(getattr(self, name)) for name in self.__dataclass_fields__}
         return {name: row for name, row in rows.items() if row or name in ("single", "pair")}
+
+
+def _usual_types(items: tuple[int | str, ...]) -> tuple[int, ...]:
+    second = items.index("B") if "B" in items else len(items)
+    return tuple(int(at >= second) for at in range(len(items)))
 
 
 def _template_item(item: Any) -> int | str:

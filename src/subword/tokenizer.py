@@ -45,9 +45,10 @@ def load(
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE, WordPiece or WordLevel, a `.tiktoken` file, a
-            `vocab.json` with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's
-            vocabulary file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
+        path: a native `.subword` file, a `tokenizer.json`, a GGUF file, a SentencePiece `.model`, Mistral's
+            `tekken.json`, a `.tiktoken` file or Llama's `tokenizer.model`, a `vocab.json` with its `merges.txt`, a
+            `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's or RWKV's vocabulary file, or a folder
+            with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
             `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded,
             and checked by its SHA-256. Of a model's folder, `tokenizer_config.json` and what else stands there beside
             the tokenizer file counts, too. `hf://org/name` (or `hf://org/name@revision`) is a model on the Hub. Or a
@@ -443,6 +444,7 @@ class Tokenizer:
         tools: Iterable[Mapping[str, Any]] | None = None,
         documents: Iterable[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
         **variables: Any,
     ) -> Chat:
         """A conversation as the model's own chat template writes it: ids, with the place, message and role of each.
@@ -459,6 +461,7 @@ class Tokenizer:
                 and a template of that name, else `default`.
             tools, documents: mappings of JSON, for templates that know them.
             add_generation_prompt: end with what stands in front of an answer.
+            continue_final_message: end with what the last message says, so that a model goes on with it.
             variables: what else the template knows, such as `enable_thinking=False`.
 
         Raises:
@@ -468,7 +471,8 @@ class Tokenizer:
         """
         from . import chat
 
-        return chat.encode_chat(self, messages, template, tools, documents, add_generation_prompt, variables)
+        ends = add_generation_prompt, continue_final_message
+        return chat.encode_chat(self, messages, template, tools, documents, *ends, variables)
 
     def count_chat(self, messages: Iterable[Mapping[str, Any]], **options: Any) -> int:
         """How many tokens a conversation takes. `options` are those of `chat`."""
@@ -756,13 +760,14 @@ class Tokenizer:
         )
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the tokenizer to a file: all of it, or nothing.
+        """Write the tokenizer to a file: all of it, or nothing. What would be written is read back first, and compared.
 
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
-            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
-                `"subword-nmt"`, `"clip"` or `"vocab.txt"`; by default what the name says (`.subword`, `.json`,
-                `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`).
+            format: one of `subword.formats.FORMATS` by its name, such as `"tokenizer.json"`, `"gguf"` or
+                `"model-folder"` (`path` is a folder); by default what the name says (`.subword`, `.json`, `.gguf`,
+                `.model`, `tekken.json`, `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`; with a slash at its end it is a
+                model's folder).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).

@@ -29,6 +29,7 @@ def encode_chat(
     tools: Iterable[Mapping[str, Any]] | None,
     documents: Iterable[Mapping[str, Any]] | None,
     add_generation_prompt: bool,
+    continue_final_message: bool,
     variables: Mapping[str, Any],
 ) -> Chat:
     """What `Tokenizer.chat` returns; see there."""
@@ -40,10 +41,15 @@ def encode_chat(
     listed = [_message(index, message) for index, message in enumerate(list_of("messages", messages))]
     given = {"tools": _mappings("tools", tools), "documents": _mappings("documents", documents)}
     add = flag("add_generation_prompt", add_generation_prompt)
+    if flag("continue_final_message", continue_final_message) and (add or not listed):
+        problem = "it goes on with the last message, so there must be one, and add_generation_prompt starts another"
+        raise SubwordValueError(f"continue_final_message: {problem}")
     source = _template(tokenizer, template, bool(given["tools"]))
     names = {f"{role}_token": rendering.literal(content) for role, content in role_tokens(tokenizer).items()}
     values = {**names, **given, **variables}
     rendered = rendering.render(source, listed, {**values, "add_generation_prompt": add})
+    if continue_final_message:
+        rendered = _unfinished(rendered, len(listed) - 1)
     ids, spans = _encode(tokenizer, rendered)
     owners, loss = _per_character(rendered)
     if not rendered.says_generated:
@@ -61,6 +67,16 @@ def encode_chat(
         roles=[_role(listed[at]) if at >= 0 else None for at in of_token.tolist()],
         loss_mask=loss[starts] if len(starts) else np.zeros(0, np.bool_),
     )
+
+
+def _unfinished(rendered: Rendered, last: int) -> Rendered:
+    """The text up to the end of what the last message says."""
+    ends = [at for at, (_, origin) in enumerate(rendered.runs) if origin.message == last and origin.field == "content"]
+    if not ends:
+        problem = "the template does not put the content of the last message in as it stands"
+        raise SubwordValueError(f"continue_final_message: {problem}")
+    runs = rendered.runs[: ends[-1] + 1]
+    return rendered._replace(text=rendered.text[: sum(length for length, _ in runs)], runs=runs)
 
 
 def _header(source: str, messages: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ To add a command: one file here and one row in `COMMANDS`, or in `GROUPS` if it 
 is raised, and told in one place: `main`.
 
 Exit codes: 0 done; 1 a tokenizer, a file or a text cannot be used; 2 the command line cannot be used; 130 Ctrl-C;
-141 whoever read the output stopped reading (what a shell reports of other programs too).
+141 whoever read the output stopped reading (what a shell reports of other programs too). Of `VERDICTS`, 0 is yes, 1 is
+no, and 2 is every failure, as `diff` has it.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
-from .audit import audit
+from .audit_parts import audit
+from .budget import budget
 from .common import UsageError, one_line
 from .compare import compare
 from .convert import convert
 from .count import count
 from .count_pieces import count_pieces
 from .decode import decode
+from .diff import diff
+from .doctor import doctor
 from .encode import encode
 from .extend import extend
 from .info import info
@@ -45,7 +49,10 @@ COMMANDS = {
         encode,
         decode,
         count,
+        budget,
         compare,
+        diff,
+        doctor,
         show,
         info,
         vocab,
@@ -57,6 +64,9 @@ COMMANDS = {
 
 GROUPS = {"audit": audit}
 """Commands that have commands of their own."""
+
+VERDICTS = ("diff", "doctor")
+"""Commands whose exit code is an answer."""
 
 OK, FAILURE, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -136,6 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("SUBWORD_DEBUG", "0") not in ("", "0"):
             raise
         code, message, advice = _explain(error)
+        if args[0] in VERDICTS:
+            code = USAGE
         print("\n".join((f"error: {message}", *advice)), file=sys.stderr)
         return code
 

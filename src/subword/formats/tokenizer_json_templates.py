@@ -114,8 +114,8 @@ def write_post_processor(template: Template, names: dict[int, str]) -> dict[str,
         return None
     used = sorted({item for item in template.single + template.pair if isinstance(item, int)})
     rows = {
-        name: [_item(*row, names) for row in zip(getattr(template, name), template.types_of(name), strict=True)]
-        for name in ("single", "pair")
+        name: [_item(*row, names) for row in zip(items, template.types_of(items), strict=True)]
+        for name, items in (("single", template.single), ("pair", template.pair))
     }
     specials = {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in used}
     return {"type": "TemplateProcessing", **rows, "special_tokens": specials}
