@@ -53,8 +53,8 @@ PARTS = {
 }
 LIMITS = (
     "ranks that no merge list can stand for; a model over bytes without tokens for all of UTF-8; stages in another "
-    "order or of other Unicode versions; lower case with final sigmas; a prefix space with a pattern other than gpt2; tokens "
-    "spelled like others"
+    "order or of other Unicode versions; lower case with final sigmas; a prefix space with a pattern other than gpt2; "
+    "tokens spelled like others"
 )
 
 
