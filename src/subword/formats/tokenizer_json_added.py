@@ -25,6 +25,10 @@ from .tokenizer_json_tokens import AnyTokens
 FLAGS = ("single_word", "lstrip", "rstrip")
 
 
+_ROW = ("id", "content", *FLAGS, "normalized", "special")
+_ROW_TYPES = [int, str, *[bool] * 5]
+
+
 def read_added_tokens(node: Node, tokens: AnyTokens, tell: Callable[[str], None]) -> dict[str, ExtraToken]:
     """The added tokens by content, with the ids that tokenizers gives them, which need not be those of the file."""
     rows = [(step, _read_added_token(step)) for step in node.items()]
@@ -47,6 +51,12 @@ def read_added_tokens(node: Node, tokens: AnyTokens, tell: Callable[[str], None]
 
 
 def _read_added_token(step: Node) -> ExtraToken:
+    row = step.fields()
+    if set(map(type, row.values())) <= {bool, int, str} and [type(row.get(name)) for name in _ROW] == _ROW_TYPES:
+        content, id = row["content"], row["id"]
+        if content.isascii() and content and 0 <= id <= MAX_ID:  # all but a few are such: no need to go one by one
+            kind: Any = "special" if row["special"] else "added"
+            return ExtraToken(id, content, kind, *(row[name] for name in (*FLAGS, "normalized")))
     special = step.get("special", False).flag()
     content = step["content"].text()
     if not content:
