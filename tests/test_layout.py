@@ -30,7 +30,7 @@ LEVELS: list[set[str]] = [
     {"patterns", "charsmap", "bpe", "longest_match", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"stages", "models", "scripts"},
     {"spec"},
-    {"bert", "reference_models", "encoding", "corpus"},
+    {"bert", "reference_models", "reference_stages", "encoding", "corpus"},
     {"engine", "sampling"},
     {"remap"},
     {"tokenizer"},

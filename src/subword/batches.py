@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,22 @@ class Shape(NamedTuple):
     length: int | None
     multiple_of: int
     padding_side: str
+
+
+_PLAIN: dict[str, Any] = {
+    "max_length": None,
+    "truncate": "longest",
+    "truncation_side": "right",
+    "length": None,
+    "pad_to_multiple_of": 1,
+    "padding_side": "right",
+}
+
+
+def shape_of(padded: Mapping[str, Any], **arguments: Any) -> Shape:
+    """The arguments, with what a tokenizer's file says, or what is usual, where they are `"default"`."""
+    usual = {**_PLAIN, **padded, "multiple_of": padded.get("pad_to_multiple_of", 1)}
+    return Shape(**{name: usual[name] if value == "default" else value for name, value in arguments.items()})
 
 
 class _Row(NamedTuple):
@@ -71,7 +87,8 @@ def encode_padded(
     for index, ids in enumerate(a_ids):
         for part_a, part_b in _windows(ids, None if b_ids is None else b_ids[index], room, shape):
             rows.append(_filled(template, part_a, part_b, index))
-    return _padded(rows, shape, _pad_id(tokenizer, pad_id))
+    pad_type = integer("pad_type_id", tokenizer.spec.padded.get("pad_type_id", 0))
+    return _padded(rows, shape, _pad_id(tokenizer, pad_id), pad_type)
 
 
 def _checked(shape: Shape, with_pairs: bool) -> Shape:
@@ -158,12 +175,13 @@ def _filled(template: Sequence[tuple[int | str, int]], a: list[int], b: list[int
 
 def _pad_id(tokenizer: Tokenizer, pad_id: int | None) -> int | None:
     if pad_id is None:
-        return tokenizer.pad_id
+        told = tokenizer.spec.padded.get("pad_id")
+        return tokenizer.pad_id if told is None else integer("pad_id", told)
     tokenizer.token_bytes(pad_id)  # refuses what is no id
     return integer("pad_id", pad_id)
 
 
-def _padded(rows: list[_Row], shape: Shape, pad_id: int | None) -> Padded:
+def _padded(rows: list[_Row], shape: Shape, pad_id: int | None, pad_type: int) -> Padded:
     longest = max((len(row.ids) for row in rows), default=0)
     if shape.length is not None and longest > shape.length:
         raise SubwordValueError(f"a text has {longest} tokens, more than length={shape.length}; pass max_length, too")
@@ -178,7 +196,7 @@ def _padded(rows: list[_Row], shape: Shape, pad_id: int | None) -> Padded:
     arrays: dict[str, npt.NDArray[np.int64]] = {
         "ids": np.full((len(rows), width), pad_id, dtype=np.int64),
         "attention_mask": np.zeros((len(rows), width), dtype=np.int64),
-        "type_ids": np.zeros((len(rows), width), dtype=np.int64),
+        "type_ids": np.full((len(rows), width), pad_type, dtype=np.int64),
     }
     for at, row in enumerate(rows):
         start = width - len(row.ids) if shape.padding_side == "left" else 0

@@ -176,6 +176,11 @@ class BPE:
     With `unit="character"`, a piece starts as its characters; one without an entry is the entry with the id `unk`. With
     an `end_of_word` marker, the last unit of a piece is the entry that spells it and the marker (`t</w>`), so an entry
     that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
+
+    What else HF tokenizers' BPE can be set to goes with characters only: a `continuing_subword_prefix` stands in front
+    of the entries of all but the first, and is left out in the middle of what a merge makes; with `byte_fallback`, a
+    character without an entry becomes `<0x00>` … of its bytes, if all of these are entries; with `fuse_unk`, unknown
+    characters side by side are one token; without `unk`, they are dropped.
     """
 
     BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "merges")
@@ -187,16 +192,22 @@ class BPE:
     unit: Literal["byte", "character"] = "byte"
     end_of_word: str = ""
     unk: int | None = None
+    continuing_subword_prefix: str = ""
+    fuse_unk: bool = False
+    byte_fallback: bool = False
     _compiled: _core.Model | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.vocab, Vocab):
             raise SubwordValueError(f"the vocab of a BPE must be a Vocab, not {type(self.vocab).__name__}")
-        for name in ("priority", "unit", "end_of_word"):
+        for name in ("priority", "unit", "end_of_word", "continuing_subword_prefix"):
             string(name, getattr(self, name))
+        for name in ("ignore_merges", "fuse_unk", "byte_fallback"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        if self.unit != "character" and (self.continuing_subword_prefix or self.fuse_unk or self.byte_fallback):
+            raise SubwordValueError("a prefix, fuse_unk and byte_fallback go with a BPE over characters only")
         if self.unk is not None:
             object.__setattr__(self, "unk", integer("unk", self.unk))
-        object.__setattr__(self, "ignore_merges", flag("ignore_merges", self.ignore_merges))
         object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
 
     def __reduce__(self) -> Any:
@@ -222,6 +233,26 @@ class BPE:
             **{name: settings.get(name, value) for name, value in _UNITS.items()},
         )
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it has settings for which the core has only the general merge loop."""
+        needs = self.continuing_subword_prefix or self.fuse_unk or self.byte_fallback or self.unk is None
+        return self.unit == "character" and bool(needs or self._has_odd_merges() or self.has_inner_markers())
+
+    def _has_odd_merges(self) -> bool:
+        """Whether merges join the unknown token, or a pair twice."""
+        pairs = self.merges[:, 0].astype(np.uint64) << np.uint64(32) | self.merges[:, 1]
+        return bool(np.any(self.merges == self.unk)) or len(np.unique(pairs)) < len(pairs)
+
+    def has_inner_markers(self) -> bool:
+        """Whether an entry holds the end-of-word marker elsewhere than at its end."""
+        marker = self.end_of_word.encode()
+        return bool(marker) and any(marker in piece.removesuffix(marker) for piece in self.vocab.pieces)
+
+    def joined(self, left: bytes, right: bytes) -> bytes:
+        """What a merge of two entries makes."""
+        return left + right[len(self.continuing_subword_prefix.encode()) :]
+
     def spelled(self, piece: bytes) -> str:
         """An entry as files of the vocabulary spell it."""
         return to_alphabet(piece) if self.unit == "byte" else piece.decode(errors="replace")
@@ -234,6 +265,15 @@ class BPE:
         Raises:
             FormatError: the model contradicts itself.
         """
+        if self._compiled is None and self.is_general:
+            compiled = _core.Model.characters(
+                *self.vocab.packed(),
+                np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
+                (self.continuing_subword_prefix, self.end_of_word),
+                self.unk,
+                (self.fuse_unk, self.byte_fallback, self.ignore_merges),
+            )
+            object.__setattr__(self, "_compiled", compiled)
         if self._compiled is None:
             compiled = _core.Model.bpe(
                 *self.vocab.packed(),
@@ -558,5 +598,12 @@ _WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
 _PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
 """Numbers side by side and aligned, as the core takes them."""
 
-_UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
+_UNITS: dict[str, Any] = {
+    "unit": "byte",
+    "end_of_word": "",
+    "unk": None,
+    "continuing_subword_prefix": "",
+    "fuse_unk": False,
+    "byte_fallback": False,
+}
 """Fields of a BPE that its settings have only where they differ."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from .arguments import integer, list_of, string, token_content
 from .errors import SubwordValueError
@@ -48,20 +48,26 @@ from .models import (
 )
 from .stages import (
     STAGES,
+    ByteAlphabet,
     CleanText,
     Digits,
     Lowercase,
     MatchTokens,
     Metaspace,
+    Nmt,
     Normalize,
     PadChinese,
     Precompiled,
     PrefixSpace,
     Replace,
+    ReplaceRegex,
     SentencePiece,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
+    SplitScripts,
     Stage,
     Strip,
     StripAccents,
@@ -80,10 +86,12 @@ __all__ = [
     "UNKNOWN",
     "UNUSED",
     "USER_DEFINED",
+    "ByteAlphabet",
     "Characters",
     "CleanText",
     "Decode",
     "DecodeSentencePiece",
+    "DecodeSteps",
     "DecodeWordPiece",
     "Decoding",
     "Digits",
@@ -95,19 +103,24 @@ __all__ = [
     "MatchTokens",
     "Metaspace",
     "Model",
+    "Nmt",
     "Normalize",
     "Packed",
     "PadChinese",
     "Precompiled",
     "PrefixSpace",
     "Replace",
+    "ReplaceRegex",
     "ScoreBPE",
     "Scored",
     "SentencePiece",
     "Spec",
     "Split",
+    "SplitAt",
+    "SplitLength",
     "SplitPunctuation",
     "SplitRegex",
+    "SplitScripts",
     "Stage",
     "Stretches",
     "Strip",
@@ -187,6 +200,22 @@ class Template:
         """The type id of each item of `single` or of `pair`."""
         return (self.pair_types if "B" in items else self.single_types) or _usual_types(items)
 
+    def with_ids(self, change: Callable[[int], int | None]) -> Template:
+        """The same with other ids; those that become None are left out."""
+        rows: list[tuple[tuple[int | str, int], ...]] = []
+        for items in (self.single, self.pair):
+            new = (item if isinstance(item, str) else change(item) for item in items)
+            rows.append(
+                tuple((item, own) for item, own in zip(new, self.types_of(items), strict=True) if item is not None)
+            )
+        return Template.of_rows(*rows)
+
+    @classmethod
+    def of_rows(cls, single: Iterable[tuple[int | str, int]], pair: Iterable[tuple[int | str, int]]) -> Template:
+        """From items with their types."""
+        (first, first_types), (second, second_types) = (tuple(zip(*row, strict=True)) for row in (single, pair))
+        return cls(first, second, first_types, second_types)
+
     def outline(self) -> dict[str, list[Any]]:
         """The template as plain data. Older files have no types in it."""
         rows = {name: list(getattr(self, name)) for name in self.__dataclass_fields__}
@@ -263,8 +292,63 @@ class DecodeSentencePiece:
         return self.strip != "none" or bool(self.rules)
 
 
-Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
-DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece, DecodeSentencePiece)}
+@dataclass(frozen=True, slots=True)
+class DecodeSteps:
+    """Tokens are strings, and steps change the list of them, one after the other; as decoders of HF tokenizers do it.
+
+    Each step is a tuple of its name and its settings, all strings:
+
+    * `spell-bytes` (only in front): entries are bytes, to be written in GPT-2's alphabet.
+    * `replace old new`, `replace-regex regex new`: in each token.
+    * `byte-fallback`: tokens `<0x0A>` are bytes; a run of them is text if it is well-formed, else each is U+FFFD.
+    * `fuse`: one token of all. `spaces`: the same, with a space between them.
+    * `strip character start stop`: at most so many of it are taken off the ends of each token.
+    * `byte-level`: what is written in GPT-2's alphabet is bytes, and all of them one token.
+    * `word-piece prefix cleanup`: as `DecodeWordPiece`.
+    * `metaspace character strips`: the character is a space; with `strips` it is left out of the first token.
+    * `ctc pad delimiter cleanup`: of equal tokens side by side one stays, `pad` is taken out, and if it is cleaned up,
+      `delimiter` is a space; tokens of nothing are dropped.
+    * `end-of-word suffix`: it is a space, and in the last token nothing.
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        steps = tuple(
+            tuple(list_of("a step of DecodeSteps", step)) for step in list_of("DecodeSteps.steps", self.steps)
+        )
+        for number, step in enumerate(steps):
+            name = string("a step of DecodeSteps", step[0] if step else "")
+            if _STEPS.get(name) != len(step) - 1 or (name == "spell-bytes" and number):
+                raise SubwordValueError(f"DecodeSteps.steps: {step!r} is no step, or does not stand there")
+            for setting in step:
+                string(f"a setting of {name}", setting)
+        object.__setattr__(self, "steps", steps)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return True
+
+
+_STEPS = {
+    "spell-bytes": 0,
+    "replace": 2,
+    "replace-regex": 2,
+    "byte-fallback": 0,
+    "fuse": 0,
+    "spaces": 0,
+    "strip": 3,
+    "byte-level": 0,
+    "word-piece": 2,
+    "metaspace": 2,
+    "ctc": 3,
+    "end-of-word": 1,
+}
+"""How many settings each step has."""
+
+Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece | DecodeSteps
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Decoding)}
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:
@@ -281,8 +365,9 @@ class Spec:
     """A tokenizer as a value. Two specs are equal when their fingerprints are.
 
     `roles` names the ids that stand for `bos`, `eos`, `pad`, `unk` and others; like `notes` (what a trainer or a file
-    says about itself) and `chat` (Jinja chat templates by their names; most often there is one, `default`) they change
-    no id of a text and are not part of the fingerprint. All are read-only; `replace` makes others.
+    says about itself), `chat` (Jinja chat templates by their names; most often there is one, `default`) and `padded`
+    (defaults of arguments of `Tokenizer.encode_padded`) they change no id of a text and are not part of the
+    fingerprint. All are read-only; `replace` makes others.
     """
 
     stages: tuple[Stage, ...]
@@ -293,6 +378,7 @@ class Spec:
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
     chat: Mapping[str, str] = field(default_factory=dict)
+    padded: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
@@ -309,6 +395,7 @@ class Spec:
             ("roles", (Mapping,)),
             ("notes", (Mapping,)),
             ("chat", (Mapping,)),
+            ("padded", (Mapping,)),
         ):
             if not isinstance(getattr(self, name), kinds):
                 wanted = " or a ".join(kind.__name__ for kind in kinds)
@@ -316,6 +403,7 @@ class Spec:
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        object.__setattr__(self, "padded", MappingProxyType(dict(self.padded)))
         chat = {string("a name", name): string(f"Spec.chat[{name!r}]", text) for name, text in self.chat.items()}
         object.__setattr__(self, "chat", MappingProxyType(chat))
 
@@ -348,6 +436,7 @@ class Spec:
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
         chat: dict[str, str] | None = None,
+        padded: dict[str, Any] | None = None,
     ) -> Spec:
         """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
 
@@ -371,6 +460,7 @@ class Spec:
             roles=roles or {},
             notes=notes or {},
             chat=chat or {},
+            padded=padded or {},
         )
 
     @cached_property

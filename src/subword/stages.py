@@ -200,6 +200,34 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceRegex:
+    """Replace what the regular expression matches by `new`; a match of nothing, too, but for one right behind another.
+
+    The expression is in Oniguruma's syntax and runs as in `SplitRegex`, with backtracking where it needs it.
+    """
+
+    regex: str
+    new: str
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Nmt:
+    """Leave out control characters and make some other characters spaces, by the list of SentencePiece's `nmt_nfkc`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteAlphabet:
+    """Write each byte as the character that GPT-2's alphabet has for it (`Ġ` for a space).
+
+    Only where something looks at the text after that: a BPE over bytes needs no such stage.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Strip:
     """Leave out white space at the start and at the end of each stretch of text between extra tokens."""
 
@@ -240,6 +268,57 @@ class SplitPunctuation:
         check_fields(self)
 
 
+Behavior: TypeAlias = Literal["removed", "isolated", "merged-with-previous", "merged-with-next", "contiguous"]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAt:
+    """Cut the text around matches. What matches is of one `kind`:
+
+    * `"string"`: each `pattern`. `"regex"`: what the expression `pattern` matches, as in `ReplaceRegex`.
+    * `"white-space"`, `"numbers"` (`\\p{N}`), `"punctuation"` (of ASCII all that is visible and no letter or number,
+      and `\\p{P}`): each character that is such, by the classes of the Unicode version `unicode`.
+
+    A match is left out (`"removed"`), a piece (`"isolated"`), joined to what is before it or after it, if that is no
+    match (`"merged-with-previous"`, `"merged-with-next"`), or joined to the matches beside it (`"contiguous"`).
+    With `invert`, what matches and what does not change places. As HF's pre-tokenizers Split, Digits and others.
+    """
+
+    kind: Literal["string", "regex", "white-space", "numbers", "punctuation"]
+    pattern: str = ""
+    behavior: Behavior = "isolated"
+    invert: bool = False
+    unicode: str = "16.0"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitScripts:
+    """Cut the text where the script changes, by the scripts of the Unicode version `unicode`; Hiragana and Katakana
+    count as Han. Spaces and what is not assigned go with what is before them, and are left out at the start of a text.
+    As HF's UnicodeScripts.
+    """
+
+    unicode: str = "9.0"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitLength:
+    """Cut the text into pieces of `length` characters; the last may have fewer."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.length < 1:
+            raise SubwordValueError(f"SplitLength.length must be at least 1, not {self.length}")
+
+
 Stage: TypeAlias = (
     MatchTokens
     | Normalize
@@ -252,11 +331,17 @@ Stage: TypeAlias = (
     | Precompiled
     | StripMarks
     | Replace
+    | ReplaceRegex
+    | Nmt
+    | ByteAlphabet
     | Strip
     | Metaspace
     | Digits
     | Split
     | SplitRegex
     | SplitPunctuation
+    | SplitAt
+    | SplitScripts
+    | SplitLength
 )
 STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Stage)}

@@ -8,8 +8,8 @@
 
 `outline` and the sections are what `Spec.outline()` and `Spec.buffers()` give: stages, model settings, extra tokens and
 template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and, of a BPE, merges (32-bit),
-all little-endian. `chat` is there only if there are chat templates. Nothing follows the checksum. In a shell:
-`head -c -72 x.subword | sha256sum; tail -1 x.subword`.
+all little-endian. `chat`, and `padded` like it, is there only if there is something in it. Nothing follows the
+checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from ..spec import (
     ScoreBPE,
     Scored,
     Spec,
+    SplitAt,
     Unigram,
     WordLevel,
     WordPiece,
@@ -70,6 +71,8 @@ _NAMES: dict[str, Collection[str]] = {
     "grouping": DIGITS,
     "pattern": PATTERNS,
     "syntax": SYNTAXES,
+    "kind": ("string", "regex", "white-space", "numbers", "punctuation"),
+    "behavior": ("removed", "isolated", "merged-with-previous", "merged-with-next", "contiguous"),
 }
 
 
@@ -92,6 +95,7 @@ def write(spec: Spec) -> bytes:
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         **({"chat": dict(spec.chat)} if spec.chat else {}),
+        **({"padded": dict(spec.padded)} if spec.padded else {}),
         "sections": [[name, len(buffer)] for name, buffer in buffers.items()],
         "written_by": f"subword {_core.__version__}",
     }
@@ -174,9 +178,9 @@ def _check_length(data: bytes, sections: dict[str, tuple[int, int]], source: str
 
 def _spec(header: Node, buffers: dict[str, bytes]) -> Spec:
     outline, roles, notes = (header[name].fields() for name in ("outline", "roles", "notes"))
-    chat = header.get("chat", {}).fields()
+    chat, padded = header.get("chat", {}).fields(), header.get("padded", {}).fields()
     try:
-        spec = Spec.from_outline(outline, buffers, roles, notes, chat)
+        spec = Spec.from_outline(outline, buffers, roles, notes, chat, padded)
         stray = buffers.keys() - set(spec.model.BUFFERS)
         problem = f"the section {min(stray)!r} belongs to no such model" if stray else _problem(spec)
     except (SubwordError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -198,7 +202,7 @@ def _problem(spec: Spec) -> str | None:
 def _stage_problem(spec: Spec) -> str | None:
     for index, stage in enumerate(spec.stages):
         for name, value in asdict(stage).items():
-            if name in _NAMES and value not in _NAMES[name]:
+            if name in _NAMES and value not in _NAMES[name] and not (isinstance(stage, SplitAt) and name == "pattern"):
                 return f"outline.stages[{index}].{name}: {shown(value)} is unknown; a newer subword may know it"
     return None
 
@@ -228,7 +232,11 @@ def _bpe_problem(spec: Spec, model: BPE, piece_of: dict[int, bytes]) -> str | No
         return f"outline: a lone surrogate in {shown(model.end_of_word)}, {shown(spec.decode)}"
     spelled = set(piece_of.values())
     for row, (left, right) in enumerate(model.merges.tolist()):
-        if left not in piece_of or right not in piece_of or piece_of[left] + piece_of[right] not in spelled:
+        if (
+            left not in piece_of
+            or right not in piece_of
+            or model.joined(piece_of[left], piece_of[right]) not in spelled
+        ):
             return f"merge {row}, of the ids {left} and {right}, joins or makes a token that is not in the vocabulary"
     if len(np.unique(model.merges, axis=0)) != len(model.merges):
         return "a merge stands twice in the list"

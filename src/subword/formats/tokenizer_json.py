@@ -1,35 +1,36 @@
-"""tokenizer.json of HF tokenizers (0.23), as far as it is BPE over bytes, or over characters with an end of words, or
-WordPiece, or WordLevel.
+"""tokenizer.json of HF tokenizers (0.23): every part of it, in Sequences nested at will.
 
-One JSON object. Read, with ids equal to that library's:
+One JSON object. Read, with ids and decoded text equal to that library's:
 
     version         "1.0"
-    truncation      left out, with a warning, as it takes ids away; so is padding, which adds some
-    added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]
-    normalizer      null | NFC | NFD | NFKC | NFKD | Lowercase | BertNormalizer | Replace \\s+ by a space | Sequence of
-                    these
-    pre_tokenizer   ByteLevel | Sequence of Split(Regex, Isolated or Removed), WhitespaceSplit, Digits(individual), …
-                    and then ByteLevel (Removed and inverted is the same as Isolated where the matches leave nothing
-                    out; where they leave something out, only rows of `patterns.py` are known)
-                    A WordPiece has BertPreTokenizer, WhitespaceSplit, Splits, Digits, a Sequence of these, or null
-    post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence of these
-    decoder         null | ByteLevel | WordPiece
-    model           BPE: vocab {token: id}, merges [[left, right]] or ["left right"], ignore_merges, end_of_word_suffix;
-                    unk_token, fuse_unk and byte_fallback change nothing where bytes are merged: all are known
-                    WordPiece: vocab {token: id}, unk_token, continuing_subword_prefix, max_input_chars_per_word
-                    WordLevel: vocab {token: id}, unk_token; all else is as with a WordPiece
+    truncation, padding   the defaults of `encode_padded`; no other call cuts or pads (`tokenizer_json_padding.py`)
+    added_tokens    [{id, content, single_word, lstrip, rstrip, normalized, special}]   (`tokenizer_json_added.py`)
+    normalizer      null | BertNormalizer | Strip | StripAccents | NFC … | Nmt | Precompiled | Replace | Prepend |
+                    Lowercase | ByteLevel | Sequence   (`tokenizer_json_normalizers.py`, a row each)
+    pre_tokenizer   null | BertPreTokenizer | ByteLevel | CharDelimiterSplit | Digits | FixedLength | Metaspace |
+                    Punctuation | Split | UnicodeScripts | Whitespace | WhitespaceSplit | Sequence
+                    (`tokenizer_json_splits.py`)
+    post_processor  null | ByteLevel | TemplateProcessing | RobertaProcessing | BertProcessing | Sequence
+                    (`tokenizer_json_templates.py`)
+    decoder         null | BPEDecoder | ByteFallback | ByteLevel | CTC | Fuse | Metaspace | Replace | Strip |
+                    WordPiece | Sequence   (`tokenizer_json_decoders.py`)
+    model           BPE | WordPiece | WordLevel | Unigram   (`tokenizer_json_models.py`)
 
-A BPE over characters has WhitespaceSplit, BertPreTokenizer, Splits, Digits, or a Sequence of these for a pre_tokenizer,
-a BPEDecoder, an end_of_word_suffix and an unk_token. To replace white space is accepted where the pieces drop it, so
-that it changes no id; it is not kept.
+A BPE whose last pre-tokenizer writes bytes as text, and that has a token for each byte, is one over bytes; one that
+falls back to all bytes is SentencePiece's (`ScoreBPE`); any other is one over characters. Decoders that a quicker way
+stands for become that way.
 
-Everything else is refused, by its JSON path. Tokens of `vocab` spell bytes in GPT-2's alphabet; one that does not is
-`unmatchable` unless it is also an added token. An added token leaves the model's vocabulary (so that ordinary text
-cannot give its id) unless the model itself needs it: a single byte; a token of the merges; with `ignore_merges`, any
-that is not special. In a WordPiece, special ones leave it, but for the unknown token, and others stay.
+Refused, by its JSON path: what is none of these; a template that does not hold each text once; a Unigram or a model of
+words without an unknown token, which tokenizers cannot encode every text with; a Unigram that falls back to some bytes
+only; an added token spelled like other bytes of the model; an expression that our engines do not run.
+
+Not as in tokenizers: special tokens leave the model (a merge that joins or makes one is left out, with a warning), so
+that ordinary text can never give their ids; `dropout` is left out, with a warning, as `encode` draws nothing; of
+ill-formed UTF-8, `decode` makes what Python makes of it.
 
 tokenizers takes no id of an added token from the file: it gives it that of the `vocab` entry with the same content,
-else the next free one. A file that says otherwise is refused, and writing lists tokens in `vocab` where that is needed.
+else the next free one. So it is here, with a warning where the file says otherwise; writing lists tokens in `vocab`
+where that is needed.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ PARTS = {
     "notes": None,
 }
 LIMITS = (
-    "ranks that no merge list can stand for; a model without tokens for all bytes of UTF-8; stages in another order or "
-    "of other Unicode versions; lower case with final sigmas; characters without an end-of-word marker; a prefix space "
-    "with a pattern other than gpt2; tokens spelled like others"
+    "ranks that no merge list can stand for; a model over bytes without tokens for all of UTF-8; stages in another "
+    "order or of other Unicode versions; lower case with final sigmas; a prefix space with a pattern other than gpt2; "
+    "tokens spelled like others"
 )
 
 
