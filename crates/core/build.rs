@@ -100,9 +100,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     code.push_str("];\n");
     two_stages(&mut code, "OLD_", &old)?;
+    scripts(&mut code)?;
     writeln!(code, "pub static LOW: [u8; 0x1_0000] = {:?};", &flags[..0x1_0000])?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("unicode_16.rs"), code)?;
     Ok(())
+}
+
+/// The scripts as HF tokenizers' UnicodeScripts has them: what was assigned in Unicode 9, a number each.
+fn scripts(code: &mut String) -> Result<(), Box<dyn Error>> {
+    const SPACE: usize = 0x20;
+    const LONG_VOWEL: usize = 0x30fc;
+    let known = class(r"\p{Age=9.0}")?;
+    let han = SCRIPTS.split_whitespace().position(|name| name == "Han").map_or(0, |at| at + 1);
+    let mut numbers = vec![0u8; 0x11_0000];
+    code.push_str("pub static SCRIPT_CLASSES: &[(&str, &[(u32, u32)])] = &[\n");
+    for (name, number) in SCRIPTS.split_whitespace().zip(1..) {
+        let mut own = class(&format!(r"\p{{{name}}}"))?;
+        own.intersect(&known);
+        let number = if ["Hiragana", "Katakana"].contains(&name) { han } else { number };
+        for range in own.iter() {
+            let (first, last) = (u32::from(range.start()) as usize, u32::from(range.end()) as usize);
+            numbers[first..=last].fill(u8::try_from(number)?);
+        }
+    }
+    numbers[SPACE] = 0;
+    numbers[LONG_VOWEL] = u8::try_from(han)?;
+    for (name, number) in SCRIPTS.split_whitespace().zip(1..) {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for (c, _) in numbers.iter().enumerate().filter(|(_, own)| usize::from(**own) == number) {
+            match ranges.last_mut().filter(|range| range.1 + 1 == c) {
+                Some(range) => range.1 = c,
+                None => ranges.push((c, c)),
+            }
+        }
+        writeln!(code, "    ({name:?}, &{ranges:?}),")?;
+    }
+    code.push_str("];\n");
+    two_stages(code, "SCRIPT_", &numbers)
 }
 
 fn two_stages(code: &mut String, name: &str, flags: &[u8]) -> Result<(), Box<dyn Error>> {

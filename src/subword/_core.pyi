@@ -138,6 +138,18 @@ class Model:
         """`made` is what `made()` gave for the same model: then nothing is proved again."""
 
     @staticmethod
+    def characters(
+        pieces: bytes,
+        offsets: _U64,
+        ids: _U32,
+        merges: _U32,
+        affixes: tuple[str, str],
+        unk: int | None,
+        flags: tuple[bool, bool, bool],
+    ) -> Model:
+        """A BPE over characters: `affixes` in front of the entries of all but the first, and behind that of the last;
+        `flags` are `fuse_unk`, `byte_fallback` and `ignore_merges`."""
+    @staticmethod
     def word_piece(pieces: bytes, offsets: _U64, ids: _U32, prefix: str, unk: int, max_chars: int) -> Model: ...
     @staticmethod
     def scored(

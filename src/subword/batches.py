@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,22 @@ class Shape(NamedTuple):
     length: int | None
     multiple_of: int
     padding_side: str
+
+
+_PLAIN: dict[str, Any] = {
+    "max_length": None,
+    "truncate": "longest",
+    "truncation_side": "right",
+    "length": None,
+    "pad_to_multiple_of": 1,
+    "padding_side": "right",
+}
+
+
+def shape_of(padded: Mapping[str, Any], **arguments: Any) -> Shape:
+    """The arguments, with what a tokenizer's file says, or what is usual, where they are `"default"`."""
+    usual = {**_PLAIN, **padded, "multiple_of": padded.get("pad_to_multiple_of", 1)}
+    return Shape(**{name: usual[name] if value == "default" else value for name, value in arguments.items()})
 
 
 class _Row(NamedTuple):
@@ -56,13 +72,13 @@ def encode_padded(
     add = flag("add_special_tokens", add_special_tokens)
     a_ids = tokenizer.encode_batch(first, *policy, threads=threads)
     b_ids = None if second is None else tokenizer.encode_batch(second, *policy, threads=threads)
-    spec_template = tokenizer.spec.template
-    items = spec_template.single if b_ids is None else spec_template.pair
-    template = list(zip(items, spec_template.types_of(items), strict=True))
+    name: Literal["single", "pair"] = "single" if b_ids is None else "pair"
+    template: Sequence[int | str] = getattr(tokenizer.spec.template, name)
+    types: Sequence[int] = tokenizer.spec.template.types_of(name)
     if not add:
-        template = [row for row in template if isinstance(row[0], str)]
-    around = sum(not isinstance(item, str) for item, _ in template)
-    room = None if shape.max_length is None else shape.max_length - around
+        texts_only = [(item, type_) for item, type_ in zip(template, types, strict=True) if isinstance(item, str)]
+        template, types = zip(*texts_only, strict=True)
+    room = None if shape.max_length is None else shape.max_length - sum(not isinstance(item, str) for item in template)
     if room is not None and room < 0:
         raise SubwordValueError(
             f"max_length={shape.max_length} has no room for the {-room} more tokens of the template"
@@ -70,8 +86,9 @@ def encode_padded(
     rows: list[_Row] = []
     for index, ids in enumerate(a_ids):
         for part_a, part_b in _windows(ids, None if b_ids is None else b_ids[index], room, shape):
-            rows.append(_filled(template, part_a, part_b, index))
-    return _padded(rows, shape, _pad_id(tokenizer, pad_id))
+            rows.append(_filled(template, types, part_a, part_b, index))
+    pad_type = integer("pad_type_id", tokenizer.spec.padded.get("pad_type_id", 0))
+    return _padded(rows, shape, _pad_id(tokenizer, pad_id), pad_type)
 
 
 def _checked(shape: Shape, with_pairs: bool) -> Shape:
@@ -146,24 +163,27 @@ def _cut(ids: list[int], size: int, shape: Shape, other: int = 0) -> list[list[i
 # ======================== template and padding ========================
 
 
-def _filled(template: Sequence[tuple[int | str, int]], a: list[int], b: list[int] | None, text: int) -> _Row:
+def _filled(
+    template: Sequence[int | str], item_types: Sequence[int], a: list[int], b: list[int] | None, text: int
+) -> _Row:
     ids: list[int] = []
     types: list[int] = []
-    for item, type_id in template:
+    for item, type_ in zip(template, item_types, strict=True):
         part = a if item == "A" else (b or []) if item == "B" else [int(item)]
         ids += part
-        types += [type_id] * len(part)
+        types += [type_] * len(part)
     return _Row(ids, types, text)
 
 
 def _pad_id(tokenizer: Tokenizer, pad_id: int | None) -> int | None:
     if pad_id is None:
-        return tokenizer.pad_id
+        told = tokenizer.spec.padded.get("pad_id")
+        return tokenizer.pad_id if told is None else integer("pad_id", told)
     tokenizer.token_bytes(pad_id)  # refuses what is no id
     return integer("pad_id", pad_id)
 
 
-def _padded(rows: list[_Row], shape: Shape, pad_id: int | None) -> Padded:
+def _padded(rows: list[_Row], shape: Shape, pad_id: int | None, pad_type: int) -> Padded:
     longest = max((len(row.ids) for row in rows), default=0)
     if shape.length is not None and longest > shape.length:
         raise SubwordValueError(f"a text has {longest} tokens, more than length={shape.length}; pass max_length, too")
@@ -178,7 +198,7 @@ def _padded(rows: list[_Row], shape: Shape, pad_id: int | None) -> Padded:
     arrays: dict[str, npt.NDArray[np.int64]] = {
         "ids": np.full((len(rows), width), pad_id, dtype=np.int64),
         "attention_mask": np.zeros((len(rows), width), dtype=np.int64),
-        "type_ids": np.zeros((len(rows), width), dtype=np.int64),
+        "type_ids": np.full((len(rows), width), pad_type, dtype=np.int64),
     }
     for at, row in enumerate(rows):
         start = width - len(row.ids) if shape.padding_side == "left" else 0

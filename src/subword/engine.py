@@ -17,15 +17,19 @@ import numpy.typing as npt
 
 from . import _core, patterns
 from .arguments import list_of
+from .byte_alphabet import to_alphabet
 from .errors import FormatError, SpecialTokenError, SubwordValueError, UnknownTokenError
 from .reference_models import reference_model
+from .reference_stages import CUTS, REWRITES, cleaned, decode_steps
 from .spec import (
     BPE,
     BYTE,
     USER_DEFINED,
+    ByteAlphabet,
     CleanText,
     Decode,
     DecodeSentencePiece,
+    DecodeSteps,
     DecodeWordPiece,
     Decoding,
     Digits,
@@ -34,17 +38,22 @@ from .spec import (
     MatchTokens,
     Metaspace,
     Model,
+    Nmt,
     Normalize,
     PadChinese,
     Precompiled,
     PrefixSpace,
     Replace,
+    ReplaceRegex,
     ScoreBPE,
     SentencePiece,
     Spec,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
+    SplitScripts,
     Stage,
     Strip,
     StripAccents,
@@ -77,6 +86,9 @@ def stage_rows(stages: Iterable[Stage], model: Model | None = None) -> list[tupl
                 else:
                     regex = SplitRegex(plain, "oniguruma", unicode=stage.unicode)
                     rows.append((*_row(regex), "true" if pattern.drops else "false"))
+        elif isinstance(stage, SplitAt) and (stage.kind, stage.behavior, stage.invert) == ("regex", "removed", True):
+            # What the matches leave out is dropped: of that more is known than of other ways to cut.
+            rows.append(("SplitRegex", stage.pattern, "oniguruma", "true", stage.unicode, "true"))
         elif isinstance(stage, SentencePiece):
             rows.append((*_row(stage), *_user_defined(model)))
         else:
@@ -90,8 +102,10 @@ def _user_defined(model: Model | None) -> list[str]:
 
 def _row(stage: Stage | Decoding) -> tuple[str, ...]:
     """Its name, and its settings as text."""
+    if isinstance(stage, DecodeSteps):
+        return "DecodeSteps", *(setting for step in stage.steps for setting in step)
     values = (getattr(stage, name) for name in stage.__dataclass_fields__)
-    return type(stage).__name__, *(str(value).lower() if isinstance(value, bool) else value for value in values)
+    return type(stage).__name__, *(str(value).lower() if isinstance(value, (bool, int)) else value for value in values)
 
 
 def extra_rows(extra: Iterable[ExtraToken]) -> list[tuple[int, str, str, bool, bool, bool, bool]]:
@@ -156,11 +170,13 @@ class ReferenceEngine:
         self.model = reference_model(spec.model)
         self.ids: dict[bytes, int] = dict(spec.model.vocab.items())
         self.bytes: dict[int, bytes] = {id: piece for piece, id in self.ids.items()}
-        self.bytes.update((token.id, token.content.encode()) for token in spec.extra)
         self.template = around(spec.template.single)
         specials = frozenset(token.content for token in spec.extra if token.kind == "special")
         self.default_policy = ReferencePolicy(frozenset(), specials)
         self.ordinary_policy = ReferencePolicy(frozenset(), frozenset())
+        # One that is taken from normalized text decodes to what it is taken as, as in HF tokenizers.
+        shown = ((t.id, self.normalized(t.content) if t.normalized else t.content) for t in spec.extra)
+        self.bytes.update((id, content.encode()) for id, content in shown)
         self.n_vocab = max(self.bytes, default=-1) + 1
 
     def plan(self) -> list[tuple[str, str, str]]:
@@ -208,8 +224,14 @@ class ReferenceEngine:
             return lambda segment: [normalize(segment, stage)]
         if isinstance(stage, Lowercase):
             return lambda segment: [lowercase(segment, stage)]
-        if isinstance(stage, (Precompiled, StripMarks, Replace, Strip, Metaspace)):
-            return lambda segment: [whole_text(segment, stage)]
+        if isinstance(stage, (SplitAt, SplitScripts, SplitLength)):
+            return lambda segment: (
+                Segment(segment.text[a:b], segment.spans[a:b]) for a, b in CUTS[type(stage)](stage, segment.text)
+            )
+        if isinstance(stage, (Replace, ReplaceRegex, Nmt, ByteAlphabet)):
+            return lambda segment: made_of(segment, REWRITES[type(stage)](stage, segment.text))
+        if isinstance(stage, (Precompiled, StripMarks, Strip, Metaspace)):
+            return lambda segment: made_of(segment, whole_text(segment, stage))
         if isinstance(stage, SentencePiece):
             return lambda segment: [sentencepiece(segment, stage, _user_defined(self.spec.model))]
         if isinstance(stage, (CleanText, PadChinese, StripAccents)):
@@ -241,14 +263,7 @@ class ReferenceEngine:
         taken = {}
         for token in self.spec.extra:
             if token.normalized == normalized and (token.kind == "added" or token.content in policy.allowed):
-                content = token.content
-                for stage in self.spec.stages if normalized else ():
-                    if isinstance(stage, Normalize):
-                        content = _core.normalize(content, stage.form, stage.unicode)
-                    if isinstance(stage, Lowercase):
-                        content = lowercase(Segment(content, [(0, 0)] * len(content)), stage).text
-                    if type(stage) in CHARACTERS:
-                        content = rewrite(Segment(content, [(0, 0)] * len(content)), CHARACTERS[type(stage)]).text
+                content = self.normalized(token.content) if normalized else token.content
                 if content:
                     taken[content] = token
         start = 0
@@ -269,6 +284,16 @@ class ReferenceEngine:
         if start < len(text):
             yield Segment(text[start:], spans[start:])
 
+    def normalized(self, content: str) -> str:
+        """What the stages before the matching of normalized tokens make of the content of one."""
+        if MatchTokens(True) not in self.spec.stages:
+            return content
+        for stage in self.spec.stages[: self.spec.stages.index(MatchTokens(True))]:
+            if content and not isinstance(stage, (MatchTokens, PrefixSpace, SentencePiece)):
+                made = self.stage(stage, self.ordinary_policy)(Segment(content, [(0, 0)] * len(content)))
+                content = "".join(segment.text for segment in made)
+        return content
+
     def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
         # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
         spans: list[Span] = []
@@ -278,7 +303,8 @@ class ReferenceEngine:
             spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
         at = 0
         for id, after in self.model.encode(piece.text):
-            yield id, (spans[at][0], spans[after - 1][1])
+            start = spans[at][0] if at < len(spans) else spans[-1][1]
+            yield id, (start, spans[after - 1][1] if after > at else start)
             at = after
 
     # ---- the methods of the core's engine ----
@@ -396,6 +422,14 @@ class ReferenceEngine:
             return b"".join(decode_word_piece(self.piece(id), number == 0, decode) for number, id in enumerate(kept))
         if isinstance(decode, DecodeSentencePiece):
             return self.decode_sentencepiece(kept, decode)
+        if isinstance(decode, DecodeSteps):
+            spells = decode.steps[:1] == (("spell-bytes",),)
+            extra = {token.id for token in self.spec.extra}
+            entries = ((None if id in extra else self.spec.model.vocab.piece_of(id), self.piece(id)) for id in kept)
+            return decode_steps(
+                decode.steps,
+                [to_alphabet(own) if spells and own is not None else (own or piece).decode() for own, piece in entries],
+            )
         data = b"".join(self.token_bytes(id) for id in kept)
         if decode.trim and kept and self.ends_word(kept[-1]):
             data = data[: len(data) - len(decode.end_of_word.encode())]
@@ -434,6 +468,8 @@ class ReferenceEngine:
 
     def token_bytes(self, id: Any) -> bytes:
         data, model, decode = self.piece(id_of(id)), self.spec.model, self.spec.decode
+        if isinstance(decode, DecodeSteps):
+            return self.decode_bytes([id], skip_special_tokens=False)
         if isinstance(decode, DecodeWordPiece):
             return data.removeprefix(decode.prefix.encode())
         if isinstance(decode, DecodeSentencePiece) and model.vocab.piece_of(id_of(id)) is not None:
@@ -479,19 +515,11 @@ def overlapping(length: int, reached: Callable[[int], list[int]], back: Callable
     return spans
 
 
-CLEANED = {
-    " .": ".", " ?": "?", " !": "!", " ,": ",", " ' ": "'", " n't": "n't", " 'm": "'m", " do not": " don't",
-    " 's": "'s", " 've": "'ve", " 're": "'re",
-}  # fmt: skip
-
-
 def decode_word_piece(piece: bytes, is_first: bool, decode: DecodeWordPiece) -> bytes:
     prefix = decode.prefix.encode()
     if not is_first:
         piece = piece[len(prefix) :] if prefix and piece.startswith(prefix) else b" " + piece
-    for old, new in CLEANED.items() if decode.cleanup else ():
-        piece = piece.replace(old.encode(), new.encode())
-    return piece
+    return cleaned(piece.decode("utf-8", "surrogateescape"), decode.cleanup).encode("utf-8", "surrogateescape")
 
 
 def over_texts(texts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
@@ -623,8 +651,19 @@ def prefix_space(segment: Segment) -> Segment:
     return Segment(" " + segment.text, [(at, at), *segment.spans])
 
 
-def whole_text(segment: Segment, stage: Precompiled | StripMarks | Replace | Strip | Metaspace) -> Segment:
-    """What a stage makes of a text; what is new has the span of what it stands for."""
+def made_of(segment: Segment, parts: Iterable[tuple[int, int, str]]) -> list[Segment]:
+    """What a stage makes of a text: from where to where in it, and what becomes of that, in order. What is new has the
+    span of what it stands for; what is nothing is no text."""
+    out, out_spans, spans = "", list[Span](), segment.spans
+    for start, end, new in parts:
+        at = spans[start][0] if start < len(spans) else spans[-1][1]
+        out += new
+        out_spans += [(spans[start][0], spans[end - 1][1]) if start < end else (at, at)] * len(new)
+    return [Segment(out, out_spans)] if out else []
+
+
+def whole_text(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> list[tuple[int, int, str]]:
+    """What becomes of the parts of a text, for `made_of`."""
     text, spans = segment
     parts: list[tuple[int, int, str]] = []  # from where to where in the text, and what becomes of it
     if isinstance(stage, Strip):
@@ -632,10 +671,6 @@ def whole_text(segment: Segment, stage: Precompiled | StripMarks | Replace | Str
         start = left.end() if left and stage.left else 0
         end = right.start() if right and stage.right else len(text)
         parts = [(at, at + 1, text[at]) for at in range(start, max(start, end))]
-    elif isinstance(stage, Replace):
-        old = f"(?:{re.escape(stage.old)}){{2,}}" if stage.runs else re.escape(stage.old)
-        parts = [(hit.start(), hit.end(), stage.new) for hit in re.finditer(old, text)]
-        parts += [(at, at + 1, char) for at, char in enumerate(text) if not any(a <= at < b for a, b, _ in parts)]
     elif isinstance(stage, (Precompiled, StripMarks)):
         made = _core.stage_parts(text.encode("utf-8", "surrogateescape"), _row(stage))
         sizes = [0, *accumulate(len(char.encode("utf-8", "surrogateescape")) for char in text)]
@@ -654,12 +689,7 @@ def whole_text(segment: Segment, stage: Precompiled | StripMarks | Replace | Str
             parts.append((0, 0, stage.replacement))
         for at, char in enumerate(text):
             parts.append((at, at + 1, stage.replacement if stage.spaces and char == " " else char))
-    out, out_spans = "", list[Span]()
-    for start, end, new in sorted(parts, key=lambda part: part[:2]):
-        span = (spans[start][0], spans[end - 1][1]) if start < end else (spans[start][0],) * 2
-        out += new
-        out_spans += [span] * len(new)
-    return Segment(out, out_spans)
+    return sorted(parts, key=lambda part: part[:2])
 
 
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

@@ -330,14 +330,14 @@ def split_by(regex: str, syntax: str, text: str, drops: bool = False) -> Iterato
     Raises:
         SubwordValueError: Python's `re` has no way to run the expression.
     """
-    compiled = _compiled(regex, syntax)
+    expression = compiled(regex, syntax)
     start = 0
     while start < len(text):
-        match = compiled.match(text, start)
+        match = expression.match(text, start)
         if match and match.end() > start:
             end = match.end()
         else:
-            later = compiled.search(text, start + 1)
+            later = expression.search(text, start + 1)
             end = later.start() if later else len(text)
             if drops:
                 start = end
@@ -371,7 +371,7 @@ _Ranges = list[tuple[int, int]]
 
 
 @functools.cache
-def _compiled(regex: str, syntax: str) -> re.Pattern[str]:
+def compiled(regex: str, syntax: str) -> re.Pattern[str]:
     """An expression in the syntax of `re`: classes spelled out from the core's tables."""
 
     def refuse(what: str) -> SubwordValueError:
@@ -431,7 +431,7 @@ def _class(regex: str, start: int, ruby: bool, refuse: Callable[[str], SubwordVa
             at += 2
         else:
             single = token["escape"] or regex[at]
-            ranges = _escape(single, ruby, refuse) if token["escape"] else [(ord(single),) * 2]
+            ranges = _escape(single, ruby, refuse, in_class=True) if token["escape"] else [(ord(single),) * 2]
             at += len(single)
             if regex.startswith("-", at) and not regex.startswith("-]", at):
                 token = _TOKEN.match(regex, at + 1)
@@ -449,7 +449,7 @@ _CLASSES = {"s": "White_Space", "d": "Nd", "w": "Word", "h": "ASCII_Hex_Digit"}
 _CHARS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
 
 
-def _escape(text: str, ruby: bool, refuse: Callable[[str], SubwordValueError]) -> _Ranges:
+def _escape(text: str, ruby: bool, refuse: Callable[[str], SubwordValueError], in_class: bool = False) -> _Ranges:
     """The ranges that a backslash and what follows it stand for."""
     kind = text[1]
     if kind in "pP" and len(text) > 2:
@@ -460,7 +460,8 @@ def _escape(text: str, ruby: bool, refuse: Callable[[str], SubwordValueError]) -
         negated = kind.isupper()
         ranges = _core.unicode_ranges(_CLASSES[kind.lower()], UNICODE)
         if ruby and kind in "wW":  # what Oniguruma takes for a word character, as HF has it
-            ranges = _negated([*_negated([*ranges, (0xB2, 0xB3), (0xB9, 0xB9), (0xBC, 0xBE)]), (0x200C, 0x200D)])
+            fractions = [] if in_class else [(0xB2, 0xB3), (0xB9, 0xB9), (0xBC, 0xBE)]
+            ranges = _negated([*_negated([*ranges, *fractions]), (0x200C, 0x200D)])
     elif kind in "xu" and len(text) > 2:
         point = int(text[2:].strip("{}"), 16)
         return [(point, point)]

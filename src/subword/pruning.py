@@ -25,7 +25,7 @@ import numpy as np
 from .arguments import integer, list_of, token_content
 from .errors import SubwordValueError, UnknownTokenError
 from .remap import Remap
-from .spec import BPE, Packed, Spec, Template, Vocab, bpe_of
+from .spec import BPE, Packed, Spec, Vocab, bpe_of
 from .tokenizer import Tokenizer
 
 LONG = 4096
@@ -73,20 +73,11 @@ def prune(
     changed = spec.replace(
         model=_model(model, new_ids),
         extra=tuple(replace(token, id=new_ids[token.id]) for token in spec.extra if token.id not in dropped),
-        template=_mapped(spec.template, new_ids, dropped),
+        template=spec.template.with_ids(lambda id: None if id in dropped else new_ids[id]),
         roles={role: new_ids[id] for role, id in spec.roles.items() if id in new_ids and id not in dropped},
         notes={**notes, "training": report},
     )
     return changed, Remap.of(tok.n_vocab, [[id] for id in left])
-
-
-def _mapped(template: Template, new_ids: dict[int, int], dropped: Collection[int]) -> Template:
-    rows: list[tuple[Any, ...]] = []
-    for items in (template.single, template.pair):
-        kept = [row for row in zip(items, template.types_of(items), strict=True) if row[0] not in dropped]
-        rows.append(tuple(item if isinstance(item, str) else new_ids[item] for item, _ in kept))
-        rows.append(tuple(type_id for _, type_id in kept))
-    return Template(rows[0], rows[2], rows[1], rows[3])
 
 
 # ======================== what stays ========================

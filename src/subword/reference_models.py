@@ -6,7 +6,7 @@ Each says what a piece is encoded to, and where in the piece, in bytes, each tok
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 from .bpe import reference
@@ -50,10 +50,13 @@ class ReferenceBPE:
             raise FormatError("a byte-level vocabulary needs an entry for each byte that UTF-8 has")
         pairs: list[tuple[int, int]] = [(int(left), int(right)) for left, right in model.merges]
         self.ranks = {pair: rank for rank, pair in enumerate(pairs)}
-        self.merges = {pair: self.ids[self.bytes[pair[0]] + self.bytes[pair[1]]] for pair in pairs}
+        self.merges = {(a, b): self.ids[model.joined(self.bytes[a], self.bytes[b])] for a, b in pairs}
 
     def encode(self, text: str) -> Iterator[tuple[int, int]]:
         data = text_bytes(text)
+        if self.model.is_general:
+            yield from self.encode_characters(text)
+            return
         if self.model.ignore_merges and data in self.ids:
             ids = [self.ids[data]]
         elif self.model.priority == "rank":
@@ -69,6 +72,47 @@ class ReferenceBPE:
         for number, id in enumerate(ids, 1):
             end += sizes[end] if id == self.model.unk else len(self.bytes[id])
             yield id, len(data) if number == len(ids) else end  # the marker covers nothing
+
+    def encode_characters(self, text: str) -> list[tuple[int, int]]:
+        """With all that HF tokenizers' BPE can be set to. Parts are tokens, and how many bytes they stand for."""
+        model, data = self.model, text_bytes(text)
+        if model.ignore_merges and data in self.ids:
+            return [(self.ids[data], len(data))]
+        parts: list[tuple[int, int]] = []
+        unknown: list[int] = []  # sizes of unknown characters; they wait for one that is known, and bytes pass them
+        dropped = 0
+        for at, char in enumerate(text):
+            size = len(text_bytes(char))
+            unit = (model.continuing_subword_prefix if at else "") + char
+            entry = text_bytes(unit + (model.end_of_word if at == len(text) - 1 else ""))
+            fallback = [self.ids.get(f"<0x{byte:02X}>".encode()) for byte in entry] if model.byte_fallback else [None]
+            if entry in self.ids:
+                parts += [(model.unk or 0, sum(unknown))] if unknown else []
+                parts.append((self.ids[entry], size + dropped))
+                unknown, dropped = [], 0
+            elif None not in fallback:
+                last = len(fallback) - 1
+                sizes = [int(number < size) for number in range(last)] + [max(size - last, 0)]
+                parts += [(id, own) for id, own in zip(fallback, sizes, strict=True) if id is not None]
+            elif model.unk is None:
+                dropped += size
+            elif unknown and not model.fuse_unk:
+                parts.append((model.unk, sum(unknown)))
+                unknown = [size]
+            else:
+                unknown.append(size)
+        parts += [(model.unk or 0, sum(unknown))] if unknown else []
+        if parts:
+            parts[-1] = (parts[-1][0], parts[-1][1] + dropped)
+        while True:
+            pairs = [((left, right), at) for at, ((left, _), (right, _)) in enumerate(pairwise(parts))]
+            found = min(((self.ranks[pair], at) for pair, at in pairs if pair in self.ranks), default=None)
+            if found is None:
+                break
+            (left, left_size), (right, right_size) = parts[found[1] : found[1] + 2]
+            parts[found[1] : found[1] + 2] = [(self.merges[left, right], left_size + right_size)]
+        ends = accumulate(size for _, size in parts)
+        return [(id, min(end, len(data))) for (id, _), end in zip(parts, ends, strict=True)]
 
     def units_of_entry(self, entry: bytes) -> list[int]:
         """What a piece of which `entry` would be all, or the start, starts as."""
@@ -160,18 +204,24 @@ class ReferenceScored:
     def encode(self, text: str) -> Iterator[tuple[int, int]]:
         unigram_model = isinstance(self.model, Unigram)
         pieces = self.segment(text) if unigram_model else self.merge(text)
-        end, unknown = 0, False
+        end, unknown = 0, ""  # the unknown token itself, too, joins what is unknown beside it
         for piece in pieces:
             start, end = end, end + len(text_bytes(piece))
-            if unknown and piece in self.ids:
-                yield self.model.unk, start
-            unknown = piece not in self.ids and not self.bytes
-            if piece in self.ids:
-                yield self.ids[piece], end
-            elif self.bytes:
-                yield from ((self.bytes[byte], start + at) for at, byte in enumerate(text_bytes(piece), 1))
-        if unknown:
+            if self.ids.get(piece, self.model.unk) == self.model.unk:
+                unknown += piece
+                continue
+            yield from self.unknown(unknown, start)
+            yield self.ids[piece], end
+            unknown = ""
+        yield from self.unknown(unknown, end)
+
+    def unknown(self, text: str, end: int) -> Iterator[tuple[int, int]]:
+        """What becomes of characters without an entry, which end at a place."""
+        data = text_bytes(text)
+        if data and (not self.bytes or text in self.ids):
             yield self.model.unk, end
+        elif data:
+            yield from ((self.bytes[byte], end - len(data) + at) for at, byte in enumerate(data, 1))
 
     def segment(self, text: str) -> list[str]:
         return unigram.viterbi(text, self.scores, self.model.precision, self.unk_score)[0]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .arguments import integer
 from .errors import SubwordValueError
-from .spec import BPE, Packed, Template, Vocab, bpe_of
+from .spec import BPE, Packed, Vocab, bpe_of
 from .tokenizer import Tokenizer
 
 
@@ -51,9 +51,6 @@ def cut(tok: Tokenizer, n: int) -> Tokenizer:
     pieces = [piece for piece, is_kept in zip(model.vocab.pieces, keep.tolist(), strict=True) if is_kept]
     extra = tuple(replace(token, id=id_of(token.id)) for token in spec.extra)
 
-    def items(template: tuple[int | str, ...]) -> tuple[int | str, ...]:
-        return tuple(item if isinstance(item, str) else id_of(item) for item in template)
-
     smaller = BPE(
         Vocab(Packed.of(pieces), moved(model.vocab.ids[keep])),
         moved(model.merges[: len(made) - len(removed)]) if model.priority == "merges" else model.merges,
@@ -62,12 +59,15 @@ def cut(tok: Tokenizer, n: int) -> Tokenizer:
         model.unit,
         model.end_of_word,
         None if model.unk is None else id_of(model.unk),
+        model.continuing_subword_prefix,
+        model.fuse_unk,
+        model.byte_fallback,
     )
     return Tokenizer(
         spec.replace(
             model=smaller,
             extra=extra,
-            template=Template(items(spec.template.single), items(spec.template.pair)),
+            template=spec.template.with_ids(id_of),
             roles={role: id_of(id) for role, id in spec.roles.items()},
             notes=_notes(spec.notes, n, total, len(made) - len(removed)),
         ),

@@ -13,754 +13,120 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
-import numpy.typing as npt
-
-from . import _core
-from .arguments import flag, integer, list_of, string, token_content
-from .byte_alphabet import to_alphabet
+from .arguments import integer, list_of, string, token_content
 from .errors import SubwordValueError
-
-Ids: TypeAlias = "npt.NDArray[np.uint32]"
-
-MAX_ID = 2**31 - 1
-"""The largest id. Above it, other tools' signed 32-bit ids would wrap."""
-
-# ======================== stages ========================
-
-
-def _check_fields(row: Any) -> None:
-    """Refuse values of other types than the fields of a stage or a token say; NumPy's scalars become Python's."""
-    for name, own in row.__dataclass_fields__.items():
-        given = getattr(row, name)
-        check: Callable[[str, Any], Any] = _CHECKS.get(own.type, string)
-        checked = check(f"{type(row).__name__}.{name}", given)
-        if checked is not given:
-            object.__setattr__(row, name, checked)
-
-
-_CHECKS: dict[Any, Callable[[str, Any], Any]] = {"bool": flag, "int": integer}
-
-
-@dataclass(frozen=True, slots=True)
-class MatchTokens:
-    """Cut out the extra tokens that are taken from the text as it stands here.
-
-    Those whose `normalized` flag equals this stage's are matched, the leftmost first and of these the longest.
-    """
-
-    normalized: bool = False
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Normalize:
-    """Rewrite the text into a Unicode normalization form, by the tables of the Unicode version `unicode`."""
-
-    form: Literal["NFC", "NFD", "NFKC", "NFKD"]
-    unicode: str = "9.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Lowercase:
-    """Rewrite the text into lower case, by the full mappings of the Unicode version `unicode`.
-
-    With `final_sigma`, a capital sigma at the end of a word becomes `ς`, as Python's `str.lower` has it; without,
-    characters do not look at each other, as in HF tokenizers.
-    """
-
-    final_sigma: bool = True
-    unicode: str = "16.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class CleanText:
-    """Leave out control, format and private characters and U+FFFD; make tabs, newlines and other white space spaces.
-
-    By the classes of the Unicode version `unicode`, as HF's BertNormalizer with `clean_text`.
-    """
-
-    unicode: str = "8.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class PadChinese:
-    """Put a space on each side of each Chinese character, as HF's BertNormalizer with `handle_chinese_chars`."""
-
-
-@dataclass(frozen=True, slots=True)
-class StripAccents:
-    """Leave out nonspacing marks (`\\p{Mn}` of the Unicode version `unicode`): behind `Normalize("NFD")`, accents."""
-
-    unicode: str = "8.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixSpace:
-    """Put a space in front of each stretch of text between extra tokens that does not start with one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Cut runs of numbers (`\\p{N}` of the Unicode version `unicode`) apart from the rest, and into groups.
-
-    * `"one"`: each number alone.
-    * `"three-left"`: up to three from the left, `123|456|7`.
-    * `"three-right"`: three from the right, so that place values line up, `1|234|567`.
-    """
-
-    grouping: Literal["one", "three-left", "three-right"]
-    unicode: str = "16.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Cut the text into pieces with a row of `patterns.py`, by the classes of the Unicode version `unicode`."""
-
-    pattern: str
-    unicode: str = "16.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class SplitRegex:
-    """Cut the text into pieces with a regular expression of one's own, by the classes of the Unicode version `unicode`.
-
-    Each match is a piece, and so is what no match covers; a match of nothing is a boundary. `syntax` is that of
-    `"tiktoken"` (fancy-regex) or `"oniguruma"` (HF tokenizers), with their differences: in Oniguruma `$` also matches
-    before a newline and `{1,3}+` repeats. It runs in linear time: the regular subset, looks ahead at one character, and
-    possessive quantifiers that are proved to change nothing. Anything else needs `allow_backtracking`, and gets a
-    budget of steps (10,000 and 100 a byte), beyond which encoding fails with a `SubwordValueError`.
-    """
-
-    regex: str
-    syntax: Literal["tiktoken", "oniguruma"] = "tiktoken"
-    allow_backtracking: bool = False
-    unicode: str = "16.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class SentencePiece:
-    """Rewrite the text as SentencePiece does, by the settings of its `NormalizerSpec`.
-
-    `rules` is `precompiled_charsmap` in base64: of the strings that it replaces, the longest that stands at a place
-    goes first; a byte that is in no well-formed character becomes U+FFFD. Then spaces: `remove_extra_whitespaces`
-    leaves one of several, and none at the ends; `add_dummy_prefix` puts one in front (behind, with
-    `treat_whitespace_as_suffix`); `escape_whitespaces` makes them `▁`. What the model has as user-defined entries is
-    not rewritten.
-    """
-
-    rules: str = ""
-    add_dummy_prefix: bool = True
-    remove_extra_whitespaces: bool = True
-    escape_whitespaces: bool = True
-    treat_whitespace_as_suffix: bool = False
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Precompiled:
-    """Rewrite the text by SentencePiece's rules as HF tokenizers reads them: grapheme by grapheme, if it has less than
-    six bytes, by the *shortest* rule that it starts with; otherwise character by character. `rules` is in base64."""
-
-    rules: str
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class StripMarks:
-    """Leave out all marks (`\\p{M}` of the Unicode version `unicode`), as HF's normalizer StripAccents."""
-
-    unicode: str = "9.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Replace each `old` in the text by `new`; with `runs`, only two and more of them in a row, by one `new`."""
-
-    old: str
-    new: str
-    runs: bool = False
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        if not self.old:
-            raise SubwordValueError("Replace.old must not be empty")
-
-
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """Leave out white space at the start and at the end of each stretch of text between extra tokens."""
-
-    left: bool = True
-    right: bool = True
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Metaspace:
-    """Make spaces `replacement`, and put one in front of the text: `prepend` says where that does not start with one
-    (`"missing"`, and `"first"` for the start of the whole text only), `"always"`, or `"never"`.
-
-    With `words`, white space of all kinds only ends words: it is left out, and each word gets one in front.
-    """
-
-    replacement: str = "▁"
-    prepend: Literal["missing", "first", "always", "never"] = "missing"
-    words: bool = False
-    spaces: bool = True
-    """Whether spaces are replaced at all."""
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class SplitPunctuation:
-    """Cut the text at white space, which is left out, and around each punctuation mark, which is a piece: all of ASCII
-    that is no letter, number or control, and `\\p{P}` of the Unicode version `unicode`. As HF's BertPreTokenizer.
-    """
-
-    unicode: str = "8.0"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
-
-Stage: TypeAlias = (
-    MatchTokens
-    | Normalize
-    | Lowercase
-    | CleanText
-    | PadChinese
-    | StripAccents
-    | PrefixSpace
-    | SentencePiece
-    | Precompiled
-    | StripMarks
-    | Replace
-    | Strip
-    | Metaspace
-    | Digits
-    | Split
-    | SplitRegex
-    | SplitPunctuation
+from .models import (
+    BPE,
+    BYTE,
+    MAX_ID,
+    MODELS,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Ids,
+    Model,
+    Packed,
+    ScoreBPE,
+    Stretches,
+    Unigram,
+    Vocab,
+    WordLevel,
+    WordPiece,
+    bpe_of,
+    whole_numbers,
 )
-STAGES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Stage)}
-
-# ======================== vocabulary and model ========================
-
-
-T = TypeVar("T")
-
-
-class Stretches(Sequence[T]):
-    """A buffer cut at offsets: item `i` is `buffer[offsets[i]:offsets[i + 1]]`. Reads like a list of these."""
-
-    __slots__ = ("buffer", "offsets")
-
-    def __init__(self, buffer: Any, offsets: npt.NDArray[np.uint64]) -> None:
-        offsets = whole_numbers("the offsets", offsets, np.uint64, 2**63 - 1, (None,))
-        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(buffer) or np.any(offsets[1:] < offsets[:-1]):
-            raise SubwordValueError("the offsets do not rise from 0 to the length of what they cut")
-        self.buffer = buffer
-        self.offsets = offsets
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        at = range(len(self))[index]  # refuses what a list refuses, as a list does
-        return self.buffer[int(self.offsets[at]) : int(self.offsets[at + 1])]
-
-    def __iter__(self) -> Iterator[T]:
-        ends = self.offsets.tolist()
-        return (self.buffer[start:end] for start, end in pairwise(ends))
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.buffer, self.offsets)
-
-
-class Packed(Stretches[bytes]):
-    """Byte strings in one buffer, `data`."""
-
-    __slots__ = ()
-
-    def __init__(self, data: bytes, offsets: npt.NDArray[np.uint64]) -> None:
-        if not isinstance(data, (bytes, bytearray)):
-            raise SubwordValueError(f"packed bytes must be bytes, not {type(data).__name__}")
-        super().__init__(bytes(data), offsets)
-
-    @classmethod
-    def of(cls, items: Iterable[bytes]) -> Packed:
-        items = list_of("the entries", items)
-        if not set(map(type, items)) <= {bytes}:
-            for item in items:
-                if not isinstance(item, (bytes, bytearray)):
-                    raise SubwordValueError(f"an entry of a vocabulary must be bytes, not {item!r}")
-        return cls(b"".join(items), np.cumsum([0, *map(len, items)], dtype=np.uint64))
-
-    @property
-    def data(self) -> bytes:
-        """All of them, one after the other."""
-        data: bytes = self.buffer
-        return data
-
-
-def whole_numbers(what: str, values: Any, dtype: type, most: int, shape: tuple[int | None, ...]) -> Any:
-    """Numbers from 0 to `most` as an array that is read-only, and a copy only where `values` could still change.
-
-    `shape` has None where any length will do.
-    """
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise SubwordValueError(f"{what} must be an array of whole numbers: {error}") from None
-    if array.size == 0 and array.ndim < len(shape):
-        array = np.zeros([length or 0 for length in shape], dtype)
-    fits = array.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
-    if not fits or (array.size and array.dtype.kind not in "iu"):
-        wanted = "pairs of whole numbers" if len(shape) == 2 else "whole numbers"
-        raise SubwordValueError(f"{what} must be an array of {wanted}, not {array.dtype} of shape {array.shape}")
-    if array.size and (array.min() < 0 or array.max() > most):
-        raise SubwordValueError(f"{what} must be from 0 to {most}; they go from {array.min()} to {array.max()}")
-    array = array.astype(dtype, copy=array.flags.writeable)
-    array.setflags(write=False)
-    return array
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Vocab:
-    """The entries of a model: `pieces[i]` has the id `ids[i]`; ids rise and may have holes."""
-
-    pieces: Packed
-    ids: Ids
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.pieces, Packed):
-            raise SubwordValueError(f"the pieces must be Packed, not {type(self.pieces).__name__}: see Vocab.of")
-        object.__setattr__(self, "ids", whole_numbers("the ids", self.ids, np.uint32, MAX_ID, (None,)))
-
-    def __reduce__(self) -> Any:
-        return Vocab, (self.pieces, self.ids)
-
-    @classmethod
-    def of(cls, entries: Iterable[tuple[bytes, int]]) -> Vocab:
-        """Pack `(piece, id)` entries, in any order."""
-        try:
-            ordered = sorted([(piece, operator.index(id)) for piece, id in entries], key=operator.itemgetter(1))
-        except (TypeError, ValueError) as error:
-            raise SubwordValueError(f"a Vocab is made of pairs of bytes and id: {error}") from None
-        for _, id in ordered[:1] + ordered[-1:]:
-            if not 0 <= id <= MAX_ID:
-                raise SubwordValueError(f"id {id} is outside 0 … {MAX_ID}")
-        return cls(Packed.of(piece for piece, _ in ordered), np.array([id for _, id in ordered], dtype=np.uint32))
-
-    @classmethod
-    def of_buffers(cls, buffers: Mapping[str, Any]) -> Vocab:
-        """The inverse of `buffers`. The pieces are taken as bytes, the numbers from any buffer."""
-        offsets = np.frombuffer(buffers["offsets"], dtype="<u8")
-        return cls(Packed(buffers["pieces"], offsets), np.frombuffer(buffers["ids"], dtype="<u4"))
-
-    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
-        """The packed buffers by name."""
-        return {"pieces": self.pieces.data, "offsets": self.pieces.offsets, "ids": self.ids}
-
-    def packed(self) -> tuple[bytes, npt.NDArray[np.uint64], Ids]:
-        """Pieces, offsets and ids as the core takes them."""
-        offsets, ids = np.require(self.pieces.offsets, np.uint64, _PLAIN), np.require(self.ids, np.uint32, _PLAIN)
-        return self.pieces.data, offsets, ids
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def piece_of(self, id: int) -> bytes | None:
-        """The entry with an id, if there is one."""
-        if not 0 <= id <= MAX_ID:
-            return None
-        at = int(self.ids.searchsorted(np.uint32(id)))  # of another type, it would have all ids converted
-        if at == len(self.ids) or self.ids[at] != id:
-            return None
-        piece: bytes = self.pieces[at]
-        return piece
-
-    def items(self) -> Iterator[tuple[bytes, int]]:
-        """Pairs of piece and id, in the order of the ids."""
-        return zip(self.pieces, self.ids.tolist(), strict=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BPE:
-    """Byte-pair encoding. A piece starts as its bytes; pairs of neighbours are merged until none can be.
-
-    `priority` says which pair goes first (the leftmost of equals):
-
-    * `"merges"`: the pair that stands first in the list `merges`, rows of (left id, right id); what it makes is the
-      entry that spells both.
-    * `"rank"`: any two neighbours that together spell an entry, the entry with the lowest id (tiktoken's rule).
-
-    With `ignore_merges`, a piece that is an entry as a whole is that entry, whatever the merges say.
-
-    With `unit="character"`, a piece starts as its characters; one without an entry is the entry with the id `unk`. With
-    an `end_of_word` marker, the last unit of a piece is the entry that spells it and the marker (`t</w>`), so an entry
-    that ends in the marker is the end of a piece. Both go with `priority="merges"` only.
-    """
-
-    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "merges")
-
-    vocab: Vocab
-    merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
-    priority: Literal["merges", "rank"] = "merges"
-    ignore_merges: bool = False
-    unit: Literal["byte", "character"] = "byte"
-    end_of_word: str = ""
-    unk: int | None = None
-    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.vocab, Vocab):
-            raise SubwordValueError(f"the vocab of a BPE must be a Vocab, not {type(self.vocab).__name__}")
-        for name in ("priority", "unit", "end_of_word"):
-            string(name, getattr(self, name))
-        if self.unk is not None:
-            object.__setattr__(self, "unk", integer("unk", self.unk))
-        object.__setattr__(self, "ignore_merges", flag("ignore_merges", self.ignore_merges))
-        object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
-
-    def __reduce__(self) -> Any:
-        return BPE, _init_values(self)
-
-    def settings(self) -> dict[str, Any]:
-        """What the outline of a spec says of it beside its type. Older files have none of the fields in `_UNITS`."""
-        units = {name: value for name in _UNITS if (value := getattr(self, name)) != _UNITS[name]}
-        return {"priority": self.priority, "ignore_merges": self.ignore_merges, **units}
-
-    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
-        """The packed buffers by name."""
-        return {**self.vocab.buffers(), "merges": self.merges}
-
-    @classmethod
-    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> BPE:
-        """The model that `settings()` and `buffers()` describe."""
-        return cls(
-            vocab=Vocab.of_buffers(buffers),
-            merges=np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2),
-            priority=settings["priority"],
-            ignore_merges=settings["ignore_merges"],
-            **{name: settings.get(name, value) for name, value in _UNITS.items()},
-        )
-
-    def spelled(self, piece: bytes) -> str:
-        """An entry as files of the vocabulary spell it."""
-        return to_alphabet(piece) if self.unit == "byte" else piece.decode(errors="replace")
-
-    def compiled(self, made: Ids | None = None) -> _core.Model:
-        """The model as the core runs it: compiled once, and shared by all tokenizers that have it.
-
-        `made` is what its method `made` gave for the same model before; with it nothing is proved again.
-
-        Raises:
-            FormatError: the model contradicts itself.
-        """
-        if self._compiled is None:
-            compiled = _core.Model.bpe(
-                *self.vocab.packed(),
-                np.require(self.merges, np.uint32, _PLAIN).reshape(-1, 2),
-                self.priority,
-                self.ignore_merges,
-                (self.unit, self.end_of_word, self.unk),
-                None if made is None else np.require(made, np.uint32, _PLAIN),
-            )
-            object.__setattr__(self, "_compiled", compiled)
-        return cast("_core.Model", self._compiled)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class WordPiece:
-    """Longest entry first. A piece is cut into the longest entry that it starts with; then what is left, into the
-    longest among the entries that continue a word, which have `continuing_subword_prefix` in front; and so on.
-
-    A piece that cannot be cut so to its end, or that has more than `max_input_chars_per_word` characters, is the entry
-    with the id `unk` as a whole.
-    """
-
-    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
-
-    vocab: Vocab
-    unk: int
-    continuing_subword_prefix: str = "##"
-    max_input_chars_per_word: int = 100
-    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.vocab, Vocab):
-            raise SubwordValueError(f"the vocab of a WordPiece must be a Vocab, not {type(self.vocab).__name__}")
-        string("continuing_subword_prefix", self.continuing_subword_prefix)
-        for name in ("unk", "max_input_chars_per_word"):
-            object.__setattr__(self, name, integer(name, getattr(self, name)))
-
-    def __reduce__(self) -> Any:
-        return WordPiece, _init_values(self)
-
-    def settings(self) -> dict[str, Any]:
-        """What the outline of a spec says of it beside its type."""
-        return {name: getattr(self, name) for name in _WORD_PIECE}
-
-    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
-        """The packed buffers by name."""
-        return self.vocab.buffers()
-
-    @classmethod
-    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordPiece:
-        """The model that `settings()` and `buffers()` describe."""
-        return cls(Vocab.of_buffers(buffers), **{name: settings[name] for name in _WORD_PIECE})
-
-    def spelled(self, piece: bytes) -> str:
-        """An entry as files of the vocabulary spell it."""
-        return piece.decode(errors="replace")
-
-    def compiled(self, made: Ids | None = None) -> _core.Model:
-        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
-
-        Raises:
-            FormatError: the model contradicts itself.
-        """
-        if self._compiled is None:
-            most = min(self.max_input_chars_per_word, MAX_ID)
-            compiled = _core.Model.word_piece(*self.vocab.packed(), self.continuing_subword_prefix, self.unk, most)
-            object.__setattr__(self, "_compiled", compiled)
-        return cast("_core.Model", self._compiled)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class WordLevel:
-    """A piece is an entry as a whole; one that is none is the entry with the id `unk`, as a whole."""
-
-    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
-
-    vocab: Vocab
-    unk: int
-    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.vocab, Vocab):
-            raise SubwordValueError(f"the vocab of a WordLevel must be a Vocab, not {type(self.vocab).__name__}")
-        object.__setattr__(self, "unk", integer("unk", self.unk))
-
-    def __reduce__(self) -> Any:
-        return WordLevel, _init_values(self)
-
-    def settings(self) -> dict[str, Any]:
-        """What the outline of a spec says of it beside its type."""
-        return {"unk": self.unk}
-
-    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
-        """The packed buffers by name."""
-        return self.vocab.buffers()
-
-    @classmethod
-    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> WordLevel:
-        """The model that `settings()` and `buffers()` describe."""
-        return cls(Vocab.of_buffers(buffers), settings["unk"])
-
-    def spelled(self, piece: bytes) -> str:
-        """An entry as files of the vocabulary spell it."""
-        return piece.decode(errors="replace")
-
-    def compiled(self, made: Ids | None = None) -> _core.Model:
-        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
-
-        Raises:
-            FormatError: the model contradicts itself.
-        """
-        if self._compiled is None:
-            object.__setattr__(self, "_compiled", _core.Model.word_level(*self.vocab.packed(), self.unk))
-        return cast("_core.Model", self._compiled)
-
-
-# What an entry of a model with scores is.
-NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Scored:
-    """A model whose entries have scores. Its fields are described in `Unigram`."""
-
-    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids", "scores", "kinds", "merges")
-    ALGORITHM: ClassVar[str] = ""
-
-    vocab: Vocab
-    scores: npt.NDArray[np.float64]
-    unk: int
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    precision: Literal["float32", "float64"] = "float32"
-    merges: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.uint32))
-    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        if not isinstance(self.vocab, Vocab):
-            raise SubwordValueError(f"the vocab of a {name} must be a Vocab, not {type(self.vocab).__name__}")
-        object.__setattr__(self, "unk", integer("unk", self.unk))
-        string("precision", self.precision)
-        try:
-            scores = np.asarray(self.scores, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise SubwordValueError(f"the scores must be an array of numbers: {error}") from None
-        kinds = self.kinds if len(self.kinds) else np.zeros(len(self.vocab), dtype=np.uint8)
-        kinds = whole_numbers("the kinds", kinds, np.uint8, UNKNOWN, (None,))
-        for what, values in (("scores", scores), ("kinds", kinds)):
-            if values.shape != (len(self.vocab),):
-                raise SubwordValueError(f"{name}: {values.shape} {what} for {len(self.vocab)} entries")
-        scores = scores.copy() if scores.flags.writeable else scores
-        scores.setflags(write=False)
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(self, "merges", whole_numbers("the merges", self.merges, np.uint32, MAX_ID, (None, 2)))
-        if len(self.merges) and not isinstance(self, ScoreBPE):
-            raise SubwordValueError(f"a {name} has no merges")
-
-    def __reduce__(self) -> Any:
-        return type(self), _init_values(self)
-
-    def settings(self) -> dict[str, Any]:
-        """What the outline of a spec says of it beside its type."""
-        return {"unk": self.unk, "precision": self.precision}
-
-    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
-        """The packed buffers by name."""
-        return {**self.vocab.buffers(), "scores": self.scores, "kinds": self.kinds, "merges": self.merges}
-
-    @classmethod
-    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> Any:
-        """The model that `settings()` and `buffers()` describe."""
-        scores, kinds = np.frombuffer(buffers["scores"], dtype="<f8"), np.frombuffer(buffers["kinds"], dtype=np.uint8)
-        merges = np.frombuffer(buffers["merges"], dtype="<u4").reshape(-1, 2)
-        return cls(Vocab.of_buffers(buffers), scores, settings["unk"], kinds, settings["precision"], merges)
-
-    def spelled(self, piece: bytes) -> str:
-        """An entry as files of the vocabulary spell it."""
-        return piece.decode(errors="replace")
-
-    def pieces_of(self, kind: int) -> list[str]:
-        """The entries of a kind."""
-        return [self.spelled(self.vocab.pieces[int(at)]) for at in np.flatnonzero(self.kinds == kind)]
-
-    def compiled(self, made: Ids | None = None) -> _core.Model:
-        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
-
-        Raises:
-            FormatError: the model contradicts itself.
-        """
-        if self._compiled is None:
-            scores = np.require(self.scores, np.float64, _PLAIN)
-            kinds, merges = np.require(self.kinds, np.uint8, _PLAIN), np.require(self.merges, np.uint32, _PLAIN)
-            pieces, offsets, ids = self.vocab.packed()
-            pairs = merges.reshape(-1, 2)
-            compiled = _core.Model.scored(
-                pieces, offsets, ids, self.ALGORITHM, scores, kinds, self.precision, self.unk, pairs
-            )
-            object.__setattr__(self, "_compiled", compiled)
-        return cast("_core.Model", self._compiled)
-
-
-class Unigram(_Scored):
-    """The unigram language model: the segmentation of a piece whose entries' scores have the largest sum.
-
-    `precision` is what scores are added up in: `"float32"`, as SentencePiece does over the whole text, or `"float64"`,
-    as HF tokenizers does. `kinds` says what each entry is:
-
-    * `NORMAL` (0).
-    * `USER_DEFINED` (1): taken nearly always where it stands, and never rewritten before (SentencePiece's).
-    * `UNUSED` (2): never taken.
-    * `BYTE` (3): `<0x00>` to `<0xFF>`, all or none: what a character becomes that is no entry.
-    * `UNKNOWN` (4): the entry with the id `unk`, which stands for characters that are no entry, a run of them together.
-    """
-
-    __slots__ = ()
-    ALGORITHM: ClassVar[str] = "unigram"
-
-
-class ScoreBPE(_Scored):
-    """SentencePiece's byte-pair encoding: a piece starts as its characters, and of all neighbours that together spell
-    an entry those with the highest score merge, the leftmost of equals. Fields and kinds are those of `Unigram`;
-    `USER_DEFINED` entries are taken first, the longest, and never merge.
-
-    With `merges`, rows of (left id, right id), only these pairs merge, and the first in the list goes first; scores do
-    not count then. That is how HF tokenizers holds such models.
-    """
-
-    __slots__ = ()
-    ALGORITHM: ClassVar[str] = "merges"
-
-
-def _init_values(model: Any) -> tuple[Any, ...]:
-    return tuple(getattr(model, own.name) for own in fields(model) if own.init)
-
-
-Model: TypeAlias = BPE | WordPiece | WordLevel | Unigram | ScoreBPE
-MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, Unigram, ScoreBPE)}
-
-
-def bpe_of(model: Model, why: str) -> BPE:
-    """The model, if it is a BPE.
-
-    Raises:
-        SubwordValueError: it is none; `why` says what only a BPE can do.
-    """
-    if not isinstance(model, BPE):
-        raise SubwordValueError(f"{why}; this is a {type(model).__name__}")
-    return model
-
-
-_WORD_PIECE = ("unk", "continuing_subword_prefix", "max_input_chars_per_word")
-
-_PLAIN: tuple[Literal["C"], Literal["A"]] = ("C", "A")
-"""Numbers side by side and aligned, as the core takes them."""
-
-_UNITS = {"unit": "byte", "end_of_word": "", "unk": None}
-"""Fields of a BPE that its settings have only where they differ."""
+from .stages import (
+    STAGES,
+    ByteAlphabet,
+    CleanText,
+    Digits,
+    Lowercase,
+    MatchTokens,
+    Metaspace,
+    Nmt,
+    Normalize,
+    PadChinese,
+    Precompiled,
+    PrefixSpace,
+    Replace,
+    ReplaceRegex,
+    SentencePiece,
+    Split,
+    SplitAt,
+    SplitLength,
+    SplitPunctuation,
+    SplitRegex,
+    SplitScripts,
+    Stage,
+    Strip,
+    StripAccents,
+    StripMarks,
+    check_fields,
+)
+
+__all__ = [
+    "BPE",
+    "BYTE",
+    "DECODINGS",
+    "MAX_ID",
+    "MODELS",
+    "NORMAL",
+    "STAGES",
+    "UNKNOWN",
+    "UNUSED",
+    "USER_DEFINED",
+    "ByteAlphabet",
+    "CleanText",
+    "Decode",
+    "DecodeSentencePiece",
+    "DecodeSteps",
+    "DecodeWordPiece",
+    "Decoding",
+    "Digits",
+    "ExtraToken",
+    "Ids",
+    "Kind",
+    "Lowercase",
+    "MatchTokens",
+    "Metaspace",
+    "Model",
+    "Nmt",
+    "Normalize",
+    "Packed",
+    "PadChinese",
+    "Precompiled",
+    "PrefixSpace",
+    "Replace",
+    "ReplaceRegex",
+    "ScoreBPE",
+    "SentencePiece",
+    "Spec",
+    "Split",
+    "SplitAt",
+    "SplitLength",
+    "SplitPunctuation",
+    "SplitRegex",
+    "SplitScripts",
+    "Stage",
+    "Stretches",
+    "Strip",
+    "StripAccents",
+    "StripMarks",
+    "Template",
+    "Unigram",
+    "Vocab",
+    "WordLevel",
+    "WordPiece",
+    "bpe_of",
+    "whole_numbers",
+]
 
 # ======================== extra tokens and template ========================
 
@@ -788,7 +154,7 @@ class ExtraToken:
     normalized: bool = False
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         token_content(self.content)
         if self.id > MAX_ID:
             raise SubwordValueError(f"the id {self.id} of the token {self.content!r} is beyond the largest, {MAX_ID}")
@@ -798,8 +164,8 @@ class ExtraToken:
 class Template:
     """What `add_special_tokens=True` puts around text: ids, and `"A"` and `"B"` where the texts go.
 
-    `single_types` and `pair_types` are the type ids of these, as models take them; empty where they are 0 up to the
-    second text and 1 from there on.
+    `single_types` and `pair_types` say of which type each of these is; () stands for 0 before the second text of a
+    pair, and 1 from there on.
     """
 
     single: tuple[int | str, ...] = ("A",)
@@ -814,27 +180,40 @@ class Template:
                 wanted = '"A" and "B" once each' if name == "pair" else '"A" once and no "B"'
                 raise SubwordValueError(f"Template.{name} must hold {wanted}, not {list(items)}")
             object.__setattr__(self, name, items)
-            self._check_types(f"{name}_types", items)
+            told = list_of(f"Template.{name}_types", getattr(self, f"{name}_types"))
+            types = tuple(integer("a type", type_) for type_ in told)
+            if types and len(types) != len(items):
+                raise SubwordValueError(f"Template.{name}_types holds {len(types)} types for {len(items)} items")
+            object.__setattr__(self, f"{name}_types", types)
 
-    def _check_types(self, name: str, items: tuple[int | str, ...]) -> None:
-        types = tuple(integer("a type id", type_id) for type_id in list_of(f"Template.{name}", getattr(self, name)))
-        if types and len(types) != len(items):
-            raise SubwordValueError(f"Template.{name} has {len(types)} types for {len(items)} items")
-        object.__setattr__(self, name, () if types == _usual_types(items) else types)
+    def types_of(self, name: Literal["single", "pair"]) -> tuple[int, ...]:
+        """The type of each item of `single` or `pair`."""
+        items: tuple[int | str, ...] = getattr(self, name)
+        own: tuple[int, ...] = getattr(self, f"{name}_types")
+        start = items.index("B") if "B" in items else len(items)
+        return own or tuple(int(at >= start) for at in range(len(items)))
 
-    def types_of(self, items: tuple[int | str, ...]) -> tuple[int, ...]:
-        """The type id of each item of `single` or of `pair`."""
-        return (self.pair_types if "B" in items else self.single_types) or _usual_types(items)
+    def with_ids(self, change: Callable[[int], int | None]) -> Template:
+        """The same with other ids; those that become None are left out."""
+        rows: list[tuple[tuple[int | str, int], ...]] = []
+        for items, types in ((self.single, self.types_of("single")), (self.pair, self.types_of("pair"))):
+            new = (item if isinstance(item, str) else change(item) for item in items)
+            rows.append(tuple((item, own) for item, own in zip(new, types, strict=True) if item is not None))
+        return Template.of_rows(*rows)
 
-    def outline(self) -> dict[str, list[Any]]:
-        """The template as plain data. Older files have no types in it."""
+    @classmethod
+    def of_rows(cls, single: Iterable[tuple[int | str, int]], pair: Iterable[tuple[int | str, int]]) -> Template:
+        """From items with their types, which are told only where they are not the usual ones."""
+        single, pair = tuple(single), tuple(pair)
+        plain = cls(tuple(item for item, _ in single), tuple(item for item, _ in pair))
+        types = {"single": tuple(own for _, own in single), "pair": tuple(own for _, own in pair)}
+        single_types, pair_types = (() if own == plain.types_of(name) else own for name, own in types.items())  # type: ignore[arg-type]
+        return cls(plain.single, plain.pair, single_types, pair_types)
+
+    def outline(self) -> dict[str, Any]:
+        """As the outline of a spec has it: types only where they are told."""
         rows = {name: list(getattr(self, name)) for name in self.__dataclass_fields__}
         return {name: row for name, row in rows.items() if row or name in ("single", "pair")}
-
-
-def _usual_types(items: tuple[int | str, ...]) -> tuple[int, ...]:
-    second = items.index("B") if "B" in items else len(items)
-    return tuple(int(at >= second) for at in range(len(items)))
 
 
 def _template_item(item: Any) -> int | str:
@@ -854,7 +233,7 @@ class Decode:
     trim: bool = False
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
 
     @property
     def looks_around(self) -> bool:
@@ -874,7 +253,7 @@ class DecodeWordPiece:
     cleanup: bool = True
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
 
     @property
     def looks_around(self) -> bool:
@@ -892,7 +271,7 @@ class DecodeSentencePiece:
     unk_surface: str = " \u2047 "
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
 
     @property
     def looks_around(self) -> bool:
@@ -900,8 +279,63 @@ class DecodeSentencePiece:
         return self.strip != "none"
 
 
-Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece
-DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in (Decode, DecodeWordPiece, DecodeSentencePiece)}
+@dataclass(frozen=True, slots=True)
+class DecodeSteps:
+    """Tokens are strings, and steps change the list of them, one after the other; as decoders of HF tokenizers do it.
+
+    Each step is a tuple of its name and its settings, all strings:
+
+    * `spell-bytes` (only in front): entries are bytes, to be written in GPT-2's alphabet.
+    * `replace old new`, `replace-regex regex new`: in each token.
+    * `byte-fallback`: tokens `<0x0A>` are bytes; a run of them is text if it is well-formed, else each is U+FFFD.
+    * `fuse`: one token of all. `spaces`: the same, with a space between them.
+    * `strip character start stop`: at most so many of it are taken off the ends of each token.
+    * `byte-level`: what is written in GPT-2's alphabet is bytes, and all of them one token.
+    * `word-piece prefix cleanup`: as `DecodeWordPiece`.
+    * `metaspace character strips`: the character is a space; with `strips` it is left out of the first token.
+    * `ctc pad delimiter cleanup`: of equal tokens side by side one stays, `pad` is taken out, and if it is cleaned up,
+      `delimiter` is a space; tokens of nothing are dropped.
+    * `end-of-word suffix`: it is a space, and in the last token nothing.
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        steps = tuple(
+            tuple(list_of("a step of DecodeSteps", step)) for step in list_of("DecodeSteps.steps", self.steps)
+        )
+        for number, step in enumerate(steps):
+            name = string("a step of DecodeSteps", step[0] if step else "")
+            if _STEPS.get(name) != len(step) - 1 or (name == "spell-bytes" and number):
+                raise SubwordValueError(f"DecodeSteps.steps: {step!r} is no step, or does not stand there")
+            for setting in step:
+                string(f"a setting of {name}", setting)
+        object.__setattr__(self, "steps", steps)
+
+    @property
+    def looks_around(self) -> bool:
+        """Whether what a token decodes to depends on the tokens beside it."""
+        return True
+
+
+_STEPS = {
+    "spell-bytes": 0,
+    "replace": 2,
+    "replace-regex": 2,
+    "byte-fallback": 0,
+    "fuse": 0,
+    "spaces": 0,
+    "strip": 3,
+    "byte-level": 0,
+    "word-piece": 2,
+    "metaspace": 2,
+    "ctc": 3,
+    "end-of-word": 1,
+}
+"""How many settings each step has."""
+
+Decoding: TypeAlias = Decode | DecodeWordPiece | DecodeSentencePiece | DecodeSteps
+DECODINGS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Decoding)}
 
 
 def _decode_row(decode: Decoding) -> dict[str, Any]:
@@ -917,8 +351,9 @@ class Spec:
     """A tokenizer as a value. Two specs are equal when their fingerprints are.
 
     `roles` names the ids that stand for `bos`, `eos`, `pad`, `unk` and others; like `notes` (what a trainer or a file
-    says about itself) and `chat` (Jinja chat templates by their names; most often there is one, `default`) they change
-    no id of a text and are not part of the fingerprint. All are read-only; `replace` makes others.
+    says about itself), `chat` (Jinja chat templates by their names; most often there is one, `default`) and `padded`
+    (defaults of arguments of `Tokenizer.encode_padded`) they change no id of a text and are not part of the
+    fingerprint. All are read-only; `replace` makes others.
     """
 
     stages: tuple[Stage, ...]
@@ -929,6 +364,7 @@ class Spec:
     roles: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
     chat: Mapping[str, str] = field(default_factory=dict)
+    padded: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kinds in (("stages", tuple(STAGES.values())), ("extra", (ExtraToken,))):
@@ -945,6 +381,7 @@ class Spec:
             ("roles", (Mapping,)),
             ("notes", (Mapping,)),
             ("chat", (Mapping,)),
+            ("padded", (Mapping,)),
         ):
             if not isinstance(getattr(self, name), kinds):
                 wanted = " or a ".join(kind.__name__ for kind in kinds)
@@ -952,6 +389,7 @@ class Spec:
         roles = {string("a role", role): integer(f"Spec.roles[{role!r}]", id) for role, id in self.roles.items()}
         object.__setattr__(self, "roles", MappingProxyType(roles))
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
+        object.__setattr__(self, "padded", MappingProxyType(dict(self.padded)))
         chat = {string("a name", name): string(f"Spec.chat[{name!r}]", text) for name, text in self.chat.items()}
         object.__setattr__(self, "chat", MappingProxyType(chat))
 
@@ -984,6 +422,7 @@ class Spec:
         roles: dict[str, int] | None = None,
         notes: dict[str, Any] | None = None,
         chat: dict[str, str] | None = None,
+        padded: dict[str, Any] | None = None,
     ) -> Spec:
         """The spec that `outline()` and `buffers()` describe. Raises KeyError, TypeError or ValueError on others.
 
@@ -1007,6 +446,7 @@ class Spec:
             roles=roles or {},
             notes=notes or {},
             chat=chat or {},
+            padded=padded or {},
         )
 
     @cached_property

@@ -335,13 +335,13 @@ class Tokenizer:
         texts: Iterable[Text],
         pairs: Iterable[Text] | None = None,
         *,
-        max_length: int | None = None,
+        max_length: int | Literal["default"] | None = "default",
         stride: int | None = None,
-        truncate: Literal["longest", "first", "second"] = "longest",
-        truncation_side: Literal["right", "left"] = "right",
-        length: int | None = None,
-        pad_to_multiple_of: int = 1,
-        padding_side: Literal["right", "left"] = "right",
+        truncate: Literal["default", "longest", "first", "second"] = "default",
+        truncation_side: Literal["default", "right", "left"] = "default",
+        length: int | Literal["default"] | None = "default",
+        pad_to_multiple_of: int | Literal["default"] = "default",
+        padding_side: Literal["default", "right", "left"] = "default",
         pad_id: int | None = None,
         allowed_special: Names = NONE,
         disallowed_special: Names = ALL,
@@ -350,16 +350,20 @@ class Tokenizer:
     ) -> Padded:
         """The ids of texts, or of pairs of texts, as arrays of one shape, with what models take beside them.
 
+        What is `"default"` is as the tokenizer's file says (`spec.padded`; no other call looks at that), and where it
+        says nothing, as said here.
+
         Args:
             pairs: the second text of each pair.
-            max_length: rows have at most so many tokens, those of the template included; what is over is cut off.
+            max_length: rows have at most so many tokens, those of the template included; what is over is cut off. None,
+                as by default, for no limit.
             stride: with `max_length`: keep what is over, in further rows, each starting with the last so many tokens of
                 the text in the row before (on the left, ending with the first).
             truncate: what is cut of a pair: the longer one until both are as long, then both; the first; the second.
-            truncation_side: where a text is cut.
-            length: pad all rows to this; by default, to the longest.
+            truncation_side: where a text is cut; by default on the right.
+            length: pad all rows to this; None, as by default, for the longest.
             pad_to_multiple_of: then make that longer, to a multiple of this.
-            padding_side: on which side padding stands.
+            padding_side: on which side padding stands; by default on the right.
             pad_id: what to pad with, where the tokenizer names no pad token.
 
         Raises:
@@ -368,7 +372,16 @@ class Tokenizer:
         """
         from . import batches
 
-        shape = batches.Shape(max_length, stride, truncate, truncation_side, length, pad_to_multiple_of, padding_side)
+        shape = batches.shape_of(
+            self.spec.padded,
+            max_length=max_length,
+            stride=stride,
+            truncate=truncate,
+            truncation_side=truncation_side,
+            length=length,
+            multiple_of=pad_to_multiple_of,
+            padding_side=padding_side,
+        )
         policy = allowed_special, disallowed_special
         return batches.encode_padded(self, texts, pairs, shape, pad_id, policy, add_special_tokens, threads)
 

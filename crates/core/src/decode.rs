@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
+use crate::decode_steps::{self, Step};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Kind};
@@ -32,6 +33,8 @@ pub enum Decoding {
     /// As SentencePiece does: `▁` as a space, but at the start, where `strip` says which are left out; an unknown token as
     /// `unk`.
     SentencePiece { strip: Strip, unk: Vec<u8> },
+    /// By steps that look at all tokens of a text.
+    Steps(Vec<Step>),
 }
 
 /// Which `▁` at the start of a text are left out.
@@ -64,13 +67,14 @@ impl Decoding {
                 };
                 Ok(Self::SentencePiece { strip, unk: unk.into() })
             }
+            ["DecodeSteps", ref steps @ ..] => Ok(Self::Steps(Step::read(steps)?)),
             _ => Err(Error::format(format!("unknown way to decode {row:?}"))),
         }
     }
 }
 
 /// What HF tokenizers replaces in each token, in this order, to undo what splitting has done to punctuation.
-const CLEANED: [(&str, &str); 11] = [
+pub(crate) const CLEANED: [(&str, &str); 11] = [
     (" .", "."),
     (" ?", "?"),
     (" !", "!"),
@@ -142,6 +146,7 @@ impl Decoder {
     /// What a token decodes to, in two parts: of a marker behind it the second. `is_entry`: it is one of the model's.
     fn decoded<'a>(&'a self, token: &'a [u8], is_entry: bool, place: Place) -> (Cow<'a, [u8]>, &'a [u8]) {
         match &self.decoding {
+            Decoding::Steps(_) => (token.into(), &[]),
             Decoding::Plain { shown, .. } => match token.strip_suffix(&*self.end_of_word) {
                 Some(stem) if is_entry && !self.end_of_word.is_empty() => (stem.into(), shown),
                 _ => (token.into(), &[]),
@@ -174,6 +179,9 @@ impl Decoder {
 impl Engine {
     /// The bytes that an id decodes to.
     pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>> {
+        if let Decoding::Steps(_) = &self.decoder.decoding {
+            return self.decode(&[id], false);
+        }
         let (stem, shown) = self.decoded(id, Place::Alone)?;
         Ok([&*stem, shown].concat())
     }
@@ -185,7 +193,11 @@ impl Engine {
 
     /// What an entry or an extra token decodes to, and what the end-of-word marker behind it does.
     fn decoded(&self, id: u32, place: Place) -> Result<(Cow<'_, [u8]>, &[u8])> {
-        if let Some(token) = self.model.vocab().token_of_id(id) {
+        // An extra token that is taken from normalized text decodes to what it is taken as, as in HF tokenizers.
+        let extra = self.decoder.extra_of_id.get(&u64::from(id)).copied();
+        let extras = &self.pipeline.extras;
+        let is_own = extra.is_none_or(|index| extras.contents[index] == extras.tokens[index].content);
+        if let Some(token) = self.model.vocab().token_of_id(id).filter(|_| is_own) {
             if let (Model::Scored(scored), Decoding::SentencePiece { unk, .. }) = (&*self.model, &self.decoder.decoding)
             {
                 match scored.byte(token) {
@@ -196,8 +208,8 @@ impl Engine {
             }
             return Ok(self.decoder.decoded(self.model.vocab().piece(token), true, place));
         }
-        match self.extra(id) {
-            Some(extra) => Ok(self.decoder.decoded(&extra.content, false, place)),
+        match extra {
+            Some(index) => Ok(self.decoder.decoded(&extras.contents[index], false, place)),
             None => Err(Error::unknown(format!("the vocabulary has no id {id}{}", self.id_hint(id)))),
         }
     }
@@ -220,10 +232,13 @@ impl Engine {
 
     /// The bytes of all ids, one after the other. Special and unmatchable tokens can be left out.
     pub fn decode(&self, ids: &[u32], skip_special_tokens: bool) -> Result<Vec<u8>> {
+        if let Decoding::Steps(steps) = &self.decoder.decoding {
+            return self.decode_by_steps(steps, ids, skip_special_tokens);
+        }
         const ROW: usize = size_of::<Row>();
         let rows = self.rows(ids.len());
         let mut place = match self.decoder.decoding {
-            Decoding::Plain { .. } => Place::Inside,
+            Decoding::Plain { .. } | Decoding::Steps(_) => Place::Inside,
             Decoding::WordPiece { .. } | Decoding::SentencePiece { .. } => Place::First,
         };
         let (mut out, mut len) = (vec![0; ids.len() * 5 + 2 * ROW], 0);
@@ -259,6 +274,28 @@ impl Engine {
         }
         out.truncate(len - self.trimmed(ids, skip_special_tokens));
         Ok(out)
+    }
+
+    fn decode_by_steps(&self, steps: &[Step], ids: &[u32], skip_special_tokens: bool) -> Result<Vec<u8>> {
+        let mut texts = Vec::with_capacity(ids.len());
+        for (position, &id) in ids.iter().enumerate() {
+            if skip_special_tokens && self.is_skipped(id) {
+                continue;
+            }
+            let at = |error: Error| Error::unknown(format!("position {position} of the ids: {}", error.message));
+            texts.push(self.text_of(steps, id).map_err(at)?);
+        }
+        decode_steps::decode(steps, texts)
+    }
+
+    /// A token as the steps of decoding take it.
+    fn text_of(&self, steps: &[Step], id: u32) -> Result<String> {
+        let entry = self.model.vocab().token_of_id(id).filter(|_| self.extra(id).is_none());
+        if let (Some(Step::SpellBytes), Some(token)) = (steps.first(), entry) {
+            return Ok(decode_steps::spelled(self.model.vocab().piece(token)));
+        }
+        let (stem, _) = self.decoded(id, Place::Alone)?;
+        Ok(String::from_utf8_lossy(&stem).into_owned())
     }
 
     /// How many bytes the end-of-word marker of the last id that counts decodes to, where they are to be left out.

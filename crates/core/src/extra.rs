@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::pipeline::Rewrite;
 use crate::unicode::{char_count, class_at, class_before, SPACE, WORD};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +34,8 @@ pub struct Extras {
     specials: OnceLock<Matcher>,
     /// Whether there are tokens that swallow the white space beside them.
     pub swallow: bool,
-    /// What the tokenizer's stages do to text, for the tokens taken from normalized text.
-    rewrites: Vec<Rewrite>,
+    /// What each is matched as: its content, or for one taken from normalized text, what the stages make of that.
+    pub contents: Vec<Vec<u8>>,
 }
 
 /// What a call takes from text and what it refuses.
@@ -58,7 +57,7 @@ impl Forbidden {
     fn new(contents: Vec<Vec<u8>>) -> Result<Self> {
         let first = contents[0][0];
         let first = contents.iter().all(|content| content[0] == first).then_some(first);
-        Ok(Self { automaton: build(contents.iter().cloned())?, contents, first })
+        Ok(Self { automaton: build(contents.iter())?, contents, first })
     }
 
     /// The leftmost in a part of a text, and of these the longest.
@@ -100,7 +99,8 @@ pub struct Found {
 }
 
 impl Extras {
-    pub fn new(tokens: Vec<Extra>, rewrites: Vec<Rewrite>) -> Result<Self> {
+    /// `contents` are what the tokens are matched as.
+    pub fn new(tokens: Vec<Extra>, contents: Vec<Vec<u8>>) -> Result<Self> {
         let mut by_content: Vec<usize> = (0..tokens.len()).collect();
         by_content.sort_unstable_by_key(|&i| &tokens[i].content);
         if let Some(twice) = by_content.windows(2).find(|w| tokens[w[0]].content == tokens[w[1]].content) {
@@ -111,7 +111,7 @@ impl Extras {
             return Err(Error::format(format!("the extra token with id {} is empty", empty.id)));
         }
         let swallow = tokens.iter().any(|token| token.lstrip || token.rstrip);
-        Ok(Self { tokens, by_content, specials: OnceLock::new(), swallow, rewrites })
+        Ok(Self { tokens, by_content, specials: OnceLock::new(), swallow, contents })
     }
 
     /// The token with this content.
@@ -127,13 +127,13 @@ impl Extras {
                 .filter(|&i| {
                     let token = &self.tokens[i];
                     let is_taken = token.kind == Kind::Added || (token.kind == Kind::Special && allowed(token));
-                    is_taken && token.normalized == normalized && !self.content(i).is_empty()
+                    is_taken && token.normalized == normalized && !self.contents[i].is_empty()
                 })
                 .collect();
             if tokens.is_empty() {
                 return Ok(None);
             }
-            let contents = tokens.iter().map(|&i| self.content(i));
+            let contents = tokens.iter().map(|&i| &self.contents[i]);
             let single_words = tokens.iter().any(|&i| self.tokens[i].single_word);
             Ok(Some(Matcher { automaton: build(contents)?, tokens, single_words }))
         };
@@ -160,19 +160,8 @@ impl Extras {
             return Ok(built);
         }
         let tokens: Vec<usize> = (0..self.tokens.len()).filter(|&i| self.tokens[i].kind == Kind::Special).collect();
-        let automaton = build(tokens.iter().map(|&i| self.tokens[i].content.clone()))?;
+        let automaton = build(tokens.iter().map(|&i| &self.tokens[i].content))?;
         Ok(self.specials.get_or_init(|| Matcher { automaton, tokens, single_words: false }))
-    }
-
-    /// The content as it stands in the text of the stage that takes it.
-    fn content(&self, index: usize) -> Vec<u8> {
-        let token = &self.tokens[index];
-        match std::str::from_utf8(&token.content) {
-            Ok(text) if token.normalized => {
-                self.rewrites.iter().fold(text.to_owned(), |text, rewrite| rewrite.apply(&text)).into_bytes()
-            }
-            _ => token.content.clone(),
-        }
     }
 
     /// Contents of all special tokens.
@@ -182,7 +171,7 @@ impl Extras {
     }
 }
 
-fn build(contents: impl Iterator<Item = Vec<u8>>) -> Result<AhoCorasick> {
+fn build<'c>(contents: impl Iterator<Item = &'c Vec<u8>>) -> Result<AhoCorasick> {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
         .build(contents)

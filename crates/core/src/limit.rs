@@ -164,7 +164,8 @@ impl<'a> Limit<'a> {
     /// that they start in.
     pub fn reach(&self, from: usize, to: usize, room: usize, side: Side) -> Result<Option<usize>> {
         let text = &self.text[from..to];
-        let far = text.len() > 4 * self.policy.max_len() + 64 && !self.engine.pipeline.drops();
+        let far =
+            text.len() > 4 * self.policy.max_len() + 64 && !self.engine.pipeline.drops() && !self.engine.model.drops();
         let normalized = self.engine.pipeline.normalize(text, self.policy).filter(|_| far);
         let direction = if side == Side::Right { Direction::Forward } else { Direction::Backward };
         let (Some(normalized), Some(trie)) = (normalized, self.engine.model().trie(direction)) else { return Ok(None) };

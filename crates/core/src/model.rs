@@ -7,6 +7,7 @@
 //! To add a kind: a variant here, a row for it in each `match`, a constructor of `Model` in the binding, and a class in
 //! `spec.py`.
 
+use crate::bpe::characters::CharacterBpe;
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
@@ -18,6 +19,7 @@ use crate::wordpiece::WordPiece;
 #[allow(clippy::large_enum_variant)] // there is one a tokenizer, and it stands behind an Arc
 pub enum Model {
     Bpe(Bpe),
+    Characters(CharacterBpe),
     WordPiece(WordPiece),
     Scored(Scored),
     WordLevel(WordLevel),
@@ -27,6 +29,7 @@ impl Model {
     pub fn vocab(&self) -> &Vocab {
         match self {
             Self::Bpe(bpe) => &bpe.vocab,
+            Self::Characters(bpe) => &bpe.vocab,
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
             Self::Scored(scored) => scored.vocab(),
             Self::WordLevel(words) => &words.vocab,
@@ -36,7 +39,7 @@ impl Model {
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
+            Self::Characters(_) | Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
         }
     }
 
@@ -44,7 +47,7 @@ impl Model {
     pub fn check(&self, text: &[u8]) -> Result<()> {
         match self {
             Self::Bpe(bpe) => bpe.check(text),
-            Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
+            Self::Characters(_) | Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
             Self::Scored(scored) => scored.check(text),
         }
     }
@@ -62,6 +65,7 @@ impl Model {
     pub fn encode(&self, piece: &[u8], out: &mut Vec<Token>) {
         match self {
             Self::Bpe(bpe) => bpe.encode(piece, out),
+            Self::Characters(bpe) => bpe.encode(piece, |token, _| out.push(token)),
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
             Self::WordLevel(words) => words.encode(piece, out),
@@ -82,11 +86,14 @@ impl Model {
 
     /// Appends the tokens of a piece and, for each, the place in the piece where it ends.
     pub fn encode_with_ends(&self, piece: &[u8], out: &mut Vec<Token>, ends: &mut Vec<usize>) {
-        if let Self::Scored(scored) = self {
-            return scored.encode(piece, |token, end| {
-                out.push(token);
-                ends.push(end);
-            });
+        let mut both = |token, end| {
+            out.push(token);
+            ends.push(end);
+        };
+        match self {
+            Self::Scored(scored) => return scored.encode(piece, both),
+            Self::Characters(bpe) => return bpe.encode(piece, &mut both),
+            _ => {}
         }
         let from = out.len();
         self.encode(piece, out);
@@ -95,7 +102,7 @@ impl Model {
             end += match self {
                 Self::Bpe(bpe) => bpe.covers(token, piece, end),
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
-                Self::Scored(_) => 0,
+                Self::Scored(_) | Self::Characters(_) => 0,
                 Self::WordLevel(_) => piece.len(),
             };
             end
@@ -107,9 +114,17 @@ impl Model {
         }
     }
 
+    /// Whether a piece may have no tokens.
+    pub fn drops(&self) -> bool {
+        matches!(self, Self::Characters(bpe) if bpe.drops())
+    }
+
     /// The marker behind the entries that end a piece; empty where there is none.
     pub fn end_of_word(&self) -> &[u8] {
-        self.bpe().map_or(&[], Bpe::end_of_word)
+        match self {
+            Self::Characters(bpe) => bpe.end_of_word(),
+            _ => self.bpe().map_or(&[], Bpe::end_of_word),
+        }
     }
 
     /// Where pieces can be cut in parts that are encoded by themselves, if that is known.
@@ -146,6 +161,7 @@ impl Model {
     pub fn plan(&self) -> Vec<(String, String, String)> {
         match self {
             Self::Bpe(bpe) => bpe.plan(),
+            Self::Characters(bpe) => bpe.plan(),
             Self::WordPiece(wordpiece) => wordpiece.plan(),
             Self::Scored(scored) => scored.plan(),
             Self::WordLevel(words) => words.plan(),

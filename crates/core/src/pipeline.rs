@@ -9,6 +9,7 @@ use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::sentencepiece::hf::Rule;
 use crate::sentencepiece::normalize::Normalizer;
+use crate::split::cutter::{split_length, Cutter, Scripts};
 use crate::split::digits::{Digits, Place};
 use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
@@ -49,9 +50,76 @@ enum Splitter {
     Digits(Digits),
     Punctuation(Punctuation),
     Pattern(Pattern),
+    At(Cutter),
+    Scripts(Scripts),
+    /// Pieces of so many characters.
+    Length(usize),
+}
+
+impl Splitter {
+    /// A stage as `spec.py` describes it, if it is one of these.
+    fn new(row: &[&str]) -> Result<Option<Self>> {
+        Ok(Some(match *row {
+            ["SplitPunctuation", version] => Self::Punctuation(Punctuation::new(version)?),
+            ["Split", name, version] => {
+                check_version(version)?;
+                Self::Pattern(Pattern::scanner(name)?)
+            }
+            ["SplitRegex", regex, syntax, allow_backtracking, version, drops] => {
+                check_version(version)?;
+                Self::Pattern(Pattern::regex(regex, syntax, allow_backtracking == "true", drops == "true")?)
+            }
+            ["SplitAt", kind, pattern, behavior, invert, version] => {
+                Self::At(Cutter::new(kind, pattern, behavior, invert == "true", version)?)
+            }
+            ["SplitScripts", version] => Self::Scripts(Scripts::new(version)?),
+            ["SplitLength", length] => match length.parse() {
+                Ok(length) if length > 0 => Self::Length(length),
+                _ => return Err(Error::format(format!("a SplitLength stage of {length} characters"))),
+            },
+            ["Digits", grouping, version] => Self::Digits(Digits::new(grouping, version)?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Digits(digits) => digits.split(text, visit),
+            Self::Punctuation(punctuation) => punctuation.split(text, visit),
+            Self::Pattern(pattern) => pattern.split(text, visit),
+            Self::At(cutter) => cutter.split(text, visit),
+            Self::Scripts(scripts) => scripts.split(text, visit),
+            Self::Length(length) => split_length(*length, text, &mut visit),
+        }
+    }
+
+    fn plan(&self) -> (String, String, String) {
+        let row = |step: &str, how: String, why: &str| (step.to_owned(), how, why.to_owned());
+        match self {
+            Self::Digits(digits) => {
+                let (how, why) = digits.plan();
+                row("digits", how, why)
+            }
+            Self::Punctuation(_) => {
+                row("split", "white space dropped, each punctuation mark alone".into(), "character by character")
+            }
+            Self::Pattern(pattern) => {
+                let (how, why) = pattern.plan();
+                row("split", how, &why)
+            }
+            Self::At(cutter) => {
+                let (how, why) = cutter.plan();
+                row("split", how, &why)
+            }
+            Self::Scripts(_) => row("split", "by scripts".into(), "character by character"),
+            Self::Length(length) => row("split", format!("{length} characters each"), "character by character"),
+        }
+    }
 }
 
 enum Stage {
+    /// A split that stands before a stage of another kind.
+    Cut(Splitter),
     Match {
         normalized: bool,
     },
@@ -104,6 +172,12 @@ enum Source {
     Mapped(Vec<(usize, usize)>),
     /// For each byte, and for the end, where in the original what it stands for starts.
     Starts(Vec<usize>),
+}
+
+impl Default for Segment<'_> {
+    fn default() -> Self {
+        Self::plain(&[], 0)
+    }
 }
 
 impl<'t> Segment<'t> {
@@ -195,11 +269,11 @@ impl Pipeline {
         let (mut stages, mut splits, mut rewrites) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             let row: Vec<&str> = row.iter().map(String::as_str).collect();
-            if !splits.is_empty()
-                && !matches!(row.first(), Some(&("Digits" | "Split" | "SplitRegex" | "SplitPunctuation")))
-            {
-                return Err(Error::format(format!("the stage {} stands after a Split stage", row.join(" "))));
+            if let Some(splitter) = Splitter::new(&row)? {
+                splits.push(splitter);
+                continue;
             }
+            stages.extend(splits.drain(..).map(Stage::Cut));
             match row[..] {
                 ["MatchTokens", normalized] => stages.push(Stage::Match { normalized: normalized == "true" }),
                 ["Normalize", form, version] => {
@@ -214,22 +288,11 @@ impl Pipeline {
                     rewrites.push(Rewrite::Chars(CharRule::new(name, version.first().copied())?));
                     stages.extend(rewrites.last().copied().map(Stage::Rewrite));
                 }
-                ["SplitPunctuation", version] => splits.push(Splitter::Punctuation(Punctuation::new(version)?)),
                 ["PrefixSpace"] => stages.push(Stage::PrefixSpace),
                 ["SentencePiece", rules, prefix, remove, escape, suffix, ref protected @ ..] => {
                     let flags = [prefix, remove, escape, suffix].map(|flag| flag == "true");
                     stages.push(Stage::SentencePiece(Box::new(Normalizer::new(rules, flags, protected)?)));
                 }
-                ["Split", name, version] => {
-                    check_version(version)?;
-                    splits.push(Splitter::Pattern(Pattern::scanner(name)?));
-                }
-                ["SplitRegex", regex, syntax, allow_backtracking, version, drops] => {
-                    check_version(version)?;
-                    let pattern = Pattern::regex(regex, syntax, allow_backtracking == "true", drops == "true")?;
-                    splits.push(Splitter::Pattern(pattern));
-                }
-                ["Digits", grouping, version] => splits.push(Splitter::Digits(Digits::new(grouping, version)?)),
                 _ => match Rule::new(&row)? {
                     Some(rule) => stages.push(Stage::Hf(rule)),
                     None => return Err(Error::format(format!("unknown stage {row:?}"))),
@@ -244,15 +307,16 @@ impl Pipeline {
             Stage::Rewrite(_) => 1,
             Stage::Match { normalized: true } => 2,
             Stage::PrefixSpace => 3,
-            Stage::SentencePiece(_) | Stage::Hf(_) => 4,
+            Stage::SentencePiece(_) | Stage::Hf(_) | Stage::Cut(_) => 4,
         };
         let matters = |stage: &&Stage| !extras.is_empty() || !matches!(stage, Stage::Match { .. });
         let only_matches = stages.iter().all(|stage| matches!(stage, Stage::Match { .. }));
-        let looks_far = stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_) | Stage::Hf(_)));
+        let looks_far =
+            stages.iter().any(|stage| matches!(stage, Stage::SentencePiece(_) | Stage::Hf(_) | Stage::Cut(_)));
         let is_orderly = !looks_far && stages.iter().filter(matters).map(order).is_sorted();
         let scanner = |splitter: &Splitter| match splitter {
-            Splitter::Digits(_) | Splitter::Punctuation(_) => None,
             Splitter::Pattern(pattern) => pattern.as_scanner(),
+            _ => None,
         };
         let lowercases = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Lowercase(_)));
         let drops_chars = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(_)));
@@ -274,7 +338,8 @@ impl Pipeline {
         let is_cut = matches!(splits[..], [Splitter::Punctuation(_)]) && !has_space;
         let chinese = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(CharRule::PadChinese)));
         let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then_some(Alone { chinese });
-        let extras = Extras::new(extras, rewrites)?;
+        let contents = extras.iter().map(|extra| content_of(extra, &stages)).collect::<Result<_>>()?;
+        let extras = Extras::new(extras, contents)?;
         Ok(Self {
             stages,
             splits,
@@ -294,6 +359,7 @@ impl Pipeline {
     pub fn plan(&self) -> Vec<(String, String, String)> {
         let row = |step: &str, how: String, why: &str| (step.to_owned(), how, why.to_owned());
         let stage = |stage: &Stage| match stage {
+            Stage::Cut(splitter) => splitter.plan(),
             Stage::Match { .. } => {
                 row("extra tokens", "one automaton".into(), "the leftmost, and of these the longest")
             }
@@ -316,20 +382,7 @@ impl Pipeline {
                 row(step, how.into(), "as HF tokenizers does")
             }
         };
-        let split = |splitter: &Splitter| match splitter {
-            Splitter::Digits(digits) => {
-                let (how, why) = digits.plan();
-                row("digits", how, why)
-            }
-            Splitter::Punctuation(_) => {
-                row("split", "white space dropped, each punctuation mark alone".into(), "character by character")
-            }
-            Splitter::Pattern(pattern) => {
-                let (how, why) = pattern.plan();
-                row("split", how, &why)
-            }
-        };
-        self.stages.iter().map(stage).chain(self.splits.iter().map(split)).collect()
+        self.stages.iter().map(stage).chain(self.splits.iter().map(Splitter::plan)).collect()
     }
 
     /// Gives `visit` every piece and extra token of `text`. If the text `continues` other text, what is done at the
@@ -345,7 +398,7 @@ impl Pipeline {
         if self.only_matches && !policy.takes_any() {
             return self.hand_on([Item::Text(Segment::plain(text, 0))], None, stop, visit);
         }
-        self.hand_on(self.items(text, policy, continues), None, stop, visit)
+        self.hand_on(self.items(text, policy, continues)?, None, stop, visit)
     }
 
     /// Whether `run_words` does where no tokens are taken from normalized text.
@@ -425,7 +478,7 @@ impl Pipeline {
         items.into_iter().try_for_each(each)
     }
 
-    fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Vec<Item<'t>> {
+    fn items<'t>(&self, text: &'t [u8], policy: &Policy, continues: bool) -> Result<Vec<Item<'t>>> {
         let mut items = vec![Item::Text(Segment::plain(text, 0))];
         for stage in &self.stages {
             match stage {
@@ -439,15 +492,19 @@ impl Pipeline {
                     }
                     items = out;
                 }
+                Stage::Cut(splitter) => items = cut_texts(items, splitter)?,
                 Stage::Rewrite(rewrite) => items = map_texts(items, |segment| rewrite.apply_segment(segment)),
                 Stage::SentencePiece(normalizer) => {
                     items = map_texts(items, |segment| normalizer.apply_segment(segment))
                 }
                 Stage::Hf(rule) => {
-                    items = map_texts(items, |segment| {
-                        let starts = segment.span(0, 0).0 == 0 && !continues;
-                        rule.apply_segment(segment, starts)
-                    });
+                    for item in &mut items {
+                        if let Item::Text(segment) = item {
+                            let starts = segment.span(0, 0).0 == 0 && !continues;
+                            *segment = rule.apply_segment(std::mem::take(segment), starts)?;
+                        }
+                    }
+                    items.retain(|item| !matches!(item, Item::Text(segment) if segment.bytes.is_empty()));
                 }
                 Stage::PrefixSpace => {
                     items = map_texts(items, |segment| match segment.span(0, 0).0 {
@@ -457,7 +514,7 @@ impl Pipeline {
                 }
             }
         }
-        items
+        Ok(items)
     }
 
     fn cut_extras<'t>(&self, segment: Segment<'t>, policy: &Policy, normalized: bool, out: &mut Vec<Item<'t>>) {
@@ -571,6 +628,9 @@ impl Pipeline {
                 Splitter::Pattern(pattern) if pattern.cut(text, at) => return true,
                 Splitter::Pattern(pattern) if pattern.splits() && !pattern.ignores(text, at) => return false,
                 Splitter::Pattern(_) => {}
+                Splitter::At(cutter) if cutter.cuts(text, at) => return true,
+                Splitter::At(cutter) if cutter.ignores(text, at) => {}
+                Splitter::At(_) | Splitter::Scripts(_) | Splitter::Length(_) => return false,
             }
         }
         false
@@ -650,11 +710,18 @@ impl Pipeline {
 
     /// Whether text may take no tokens at all, because a pattern drops it.
     pub fn drops(&self) -> bool {
-        self.splits.iter().any(|splitter| match splitter {
-            Splitter::Digits(_) => false,
-            Splitter::Punctuation(_) => true,
+        let drops = |splitter: &Splitter| match splitter {
+            Splitter::Digits(_) | Splitter::Length(_) => false,
+            Splitter::Punctuation(_) | Splitter::Scripts(_) => true,
             Splitter::Pattern(pattern) => pattern.drops(),
-        })
+            Splitter::At(cutter) => cutter.drops(),
+        };
+        let stage_drops = |stage: &Stage| match stage {
+            Stage::Cut(splitter) => drops(splitter),
+            Stage::Hf(rule) => rule.drops(),
+            _ => false,
+        };
+        self.splits.iter().any(drops) || self.stages.iter().any(stage_drops)
     }
 
     pub fn adds_space(&self) -> bool {
@@ -741,6 +808,21 @@ fn is_ascii_around(text: &[u8], at: usize) -> bool {
     text[at - 1..text.len().min(at + 2)].is_ascii()
 }
 
+/// What a token is matched as: what the stages before the matching make of it, if it is taken from normalized text.
+fn content_of(extra: &Extra, stages: &[Stage]) -> Result<Vec<u8>> {
+    let Ok(text) = std::str::from_utf8(&extra.content) else { return Ok(extra.content.clone()) };
+    let mut text = text.to_owned();
+    let end = stages.iter().position(|stage| matches!(stage, Stage::Match { normalized: true })).unwrap_or(0);
+    for stage in stages[..end].iter().filter(|_| extra.normalized) {
+        text = match stage {
+            Stage::Rewrite(rewrite) => rewrite.apply(&text),
+            Stage::Hf(rule) if !text.is_empty() => rule.apply(&text)?,
+            _ => text,
+        };
+    }
+    Ok(text.into_bytes())
+}
+
 /// Splits by the first splitter, and each piece again with the others.
 fn split_again(
     splitters: &[Splitter],
@@ -749,12 +831,21 @@ fn split_again(
     visit: &mut dyn FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let Some((splitter, rest)) = splitters.split_first() else { return visit(base, base + bytes.len()) };
-    let again = |from: usize, to: usize| split_again(rest, &bytes[from..to], base + from, visit);
-    match splitter {
-        Splitter::Digits(digits) => digits.split(bytes, again),
-        Splitter::Punctuation(punctuation) => punctuation.split(bytes, again),
-        Splitter::Pattern(pattern) => pattern.split(bytes, again),
+    splitter.split(bytes, |from, to| split_again(rest, &bytes[from..to], base + from, visit))
+}
+
+fn cut_texts<'t>(items: Vec<Item<'t>>, splitter: &Splitter) -> Result<Vec<Item<'t>>> {
+    let mut out = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Item::Text(segment) => splitter.split(&segment.bytes, |from, to| {
+                out.push(Item::Text(segment.slice(from, to)));
+                Ok(())
+            })?,
+            extra => out.push(extra),
+        }
     }
+    Ok(out)
 }
 
 fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'t>) -> Vec<Item<'t>> {

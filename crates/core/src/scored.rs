@@ -120,7 +120,11 @@ impl Scored {
     pub fn encode_part(&self, part: &[u8], out: &mut Vec<u32>) {
         let mut found = Vec::new();
         let is_sure = match &self.algorithm {
-            Algorithm::Unigram(model) => model.encode_part(part, &mut found),
+            // The unknown token may be spelled in the text: then it is like unknown characters, and joins those beside it.
+            Algorithm::Unigram(model) => {
+                let is_sure = model.encode_part(part, &mut found);
+                is_sure && !(self.bytes.is_some() && found.iter().any(|&(token, _)| token == self.unk))
+            }
             Algorithm::Merges(model) => {
                 model.encode(part, &mut found);
                 true
@@ -203,25 +207,27 @@ impl Scored {
 
     /// The same of a segmentation in which characters may be unknown.
     pub fn resolve(&self, piece: &[u8], found: &[(Token, usize)], emit: &mut impl FnMut(Token, usize)) {
-        let (mut start, mut unknown) = (0, None);
-        for &(token, end) in found {
+        let mut start = 0;
+        let mut unknown: Option<(usize, usize)> = None;
+        let flush = |unknown: &mut Option<(usize, usize)>, emit: &mut dyn FnMut(Token, usize)| {
+            let Some((from, to)) = unknown.take() else { return };
             match &self.bytes {
-                _ if token != UNKNOWN => {
-                    if let Some(end) = unknown.take() {
-                        emit(self.unk, end);
-                    }
-                    emit(token, end);
+                Some(bytes) if &piece[from..to] != self.vocab().piece(self.unk) => {
+                    (from..to).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1));
                 }
-                Some(bytes) => {
-                    (start..end).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1));
-                }
-                None => unknown = Some(end),
+                _ => emit(self.unk, to),
+            }
+        };
+        for &(token, end) in found {
+            if token == UNKNOWN || token == self.unk {
+                unknown = Some((unknown.map_or(start, |(from, _)| from), end));
+            } else {
+                flush(&mut unknown, emit);
+                emit(token, end);
             }
             start = end;
         }
-        if let Some(end) = unknown {
-            emit(self.unk, end);
-        }
+        flush(&mut unknown, emit);
     }
 
     /// The unigram model, for what only that can tell.

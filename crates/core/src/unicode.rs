@@ -14,6 +14,18 @@ pub const VERSION: &str = "16.0";
 /// The version of the classes that HF tokenizers' stages for BERT look at.
 pub const OLD_VERSION: &str = "8.0";
 
+/// The version of the scripts that HF tokenizers' UnicodeScripts looks at.
+pub const OLD_SCRIPTS: &str = "9.0";
+
+/// The script of a code point by that version, as a number; 0 for what has none or is not assigned. A space has none, and
+/// Hiragana, Katakana and the long vowel mark count as Han.
+pub fn script(cp: u32) -> u8 {
+    match tables::SCRIPT_STAGE1.get((cp >> 8) as usize) {
+        Some(&block) => tables::SCRIPT_STAGE2[block as usize][(cp & 0xff) as usize],
+        None => 0,
+    }
+}
+
 /// Flag bits of a character's class by the tables of that version: `\p{C}` without what is unassigned, `\p{Mn}`, `\p{P}`.
 pub const OLD_OTHER: u8 = 1;
 pub const OLD_MARK: u8 = 2;
@@ -31,8 +43,12 @@ pub const WORD: u8 = 128;
 
 /// First and last code point of each range of the class `name`.
 pub fn ranges(name: &str, version: &str) -> Result<&'static [(u32, u32)]> {
-    let classes = if version == OLD_VERSION { tables::OLD_CLASSES } else { tables::CLASSES };
-    if version != OLD_VERSION {
+    let classes = match version {
+        OLD_VERSION => tables::OLD_CLASSES,
+        OLD_SCRIPTS => tables::SCRIPT_CLASSES,
+        _ => tables::CLASSES,
+    };
+    if ![OLD_VERSION, OLD_SCRIPTS].contains(&version) {
         check_version(version)?;
     }
     match classes.iter().find(|(known, _)| *known == name) {

@@ -20,6 +20,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use errors::{interruptible, run, Checked};
 use numbers::Numbers;
 use subword_core as core;
+use subword_core::bpe::characters::{CharacterBpe, CharacterRow};
 use subword_core::bpe::units::UnitRow;
 use subword_core::bpe::{Bpe, Known, Priority, Proven};
 use subword_core::chunk::Limits;
@@ -143,6 +144,29 @@ impl Model {
             Bpe::new(vocab?, priority, ignore_merges, units, known)
         })
         .map(|bpe| Self(Arc::new(core::model::Model::Bpe(bpe))))
+    }
+
+    /// `affixes` are what stands in front of the entries of all characters but the first, and behind that of the last;
+    /// `flags` are `fuse_unk`, `byte_fallback` and `ignore_merges`.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn characters(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+        merges: PyReadonlyArray2<'_, u32>,
+        affixes: (String, String),
+        unk: Option<u32>,
+        flags: (bool, bool, bool),
+    ) -> PyResult<Self> {
+        let merges: Vec<(u32, u32)> = merges.as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        let (fuse_unk, byte_fallback, ignore_merges) = flags;
+        let (prefix, suffix) = (affixes.0.into_bytes(), affixes.1.into_bytes());
+        let row = CharacterRow { prefix, suffix, unk, fuse_unk, byte_fallback, ignore_merges };
+        interruptible(py, |_| CharacterBpe::new(Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?, &merges, row))
+            .map(|bpe| Self(Arc::new(core::model::Model::Characters(bpe))))
     }
 
     #[staticmethod]

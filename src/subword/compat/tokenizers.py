@@ -34,18 +34,20 @@ from .. import formats
 from ..arguments import choice, flag, integer, list_of, string
 from ..errors import FormatError, SubwordValueError
 from ..formats.files import read_file, write_file
-from ..spec import (
-    UNKNOWN,
+from ..models import UNKNOWN, Unigram
+from ..spec import ExtraToken, Spec
+from ..stages import (
+    ByteAlphabet,
     Digits,
-    ExtraToken,
     MatchTokens,
     Metaspace,
     PrefixSpace,
-    Spec,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
-    Unigram,
+    SplitScripts,
 )
 from ..tokenizer import Tokenizer as Ours
 from . import hf_offsets
@@ -56,7 +58,8 @@ __all__ = ["AddedToken", "Encoding", "Tokenizer"]
 STRATEGIES = ("longest_first", "only_first", "only_second")
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
-_CUTTING = (MatchTokens, PrefixSpace, Metaspace, Digits, Split, SplitRegex, SplitPunctuation)
+_SPLITS = (Digits, Split, SplitAt, SplitLength, SplitPunctuation, SplitRegex, SplitScripts)
+_CUTTING = (*_SPLITS, ByteAlphabet, MatchTokens, Metaspace, PrefixSpace)
 """Stages that are no normalizers."""
 
 
@@ -570,7 +573,7 @@ class _Ready:
             if unknown
             else ""
         )
-        self._cuts = any(isinstance(stage, (Digits, Split, SplitRegex, SplitPunctuation)) for stage in spec.stages)
+        self._cuts = any(isinstance(stage, _SPLITS) for stage in spec.stages)
         all_, none = self.ours._how("all", (), False)[0], self.ours._ordinary_policy
         self._policies = {False: all_, True: none}
         model = spec.model

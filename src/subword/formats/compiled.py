@@ -151,7 +151,8 @@ def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
         raise ValueError("something stands behind the end")
     made = buffers.pop("made", None)
     plain = buffers | {"pieces": buffers["pieces"].tobytes()}
-    spec = Spec.from_outline(header["outline"], plain, header["roles"], header["notes"], header["chat"])
+    roles, notes, chat, padded = (header.get(name) for name in ("roles", "notes", "chat", "padded"))
+    spec = Spec.from_outline(header["outline"], plain, roles, notes, chat, padded)
     spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 3))
     return spec, header["warnings"]
 
@@ -208,6 +209,7 @@ def _packed(spec: Spec, warnings: Sequence[str]) -> list[bytes | memoryview]:
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         "chat": dict(spec.chat),
+        "padded": dict(spec.padded),
         "warnings": warnings,
         "sections": [[name, _core.checksum(section), len(section)] for name, section in sections.items()],
     }

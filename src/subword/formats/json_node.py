@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from ..errors import FormatError
@@ -90,10 +90,33 @@ class Node:
             raise self.expected(f"a whole number from {first} to {last}")
         return self.value
 
+    def one_of(self, words: Mapping[str, str]) -> str:
+        """What `words` has for a word."""
+        if not isinstance(self.value, str) or self.value not in words:
+            raise self.expected(f"one of {', '.join(words)}")
+        return words[self.value]
+
     def flag(self) -> bool:
         if not isinstance(self.value, bool):
             raise self.expected("true or false")
         return self.value
+
+
+def steps_of(node: Node, key: str) -> list[Node]:
+    """The steps of a `Sequence`, nested ones opened up; none for null."""
+    todo, steps = [node] if node.value is not None else [], []
+    while todo:
+        step = todo.pop()
+        if step["type"].text() == "Sequence":
+            todo.extend(reversed(list(step[key].items())))
+        else:
+            steps.append(step)
+    return steps
+
+
+def unsupported(step: Node, known: str) -> FormatError:
+    """A FormatError about the type of a step."""
+    return step["type"].error(f"{shown(step['type'].value)} is not supported; {known}")
 
 
 def parse(data: bytes, source: str) -> Node:

@@ -8,8 +8,8 @@
 
 `outline` and the sections are what `Spec.outline()` and `Spec.buffers()` give: stages, model settings, extra tokens and
 template as JSON; the pieces of the vocabulary end to end, their offsets (64-bit), ids and, of a BPE, merges (32-bit),
-all little-endian. `chat` is there only if there are chat templates. Nothing follows the checksum. In a shell:
-`head -c -72 x.subword | sha256sum; tail -1 x.subword`.
+all little-endian. `chat`, and `padded` like it, is there only if there is something in it. Nothing follows the
+checksum. In a shell: `head -c -72 x.subword | sha256sum; tail -1 x.subword`.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def write(spec: Spec) -> bytes:
         "roles": dict(spec.roles),
         "notes": dict(spec.notes),
         **({"chat": dict(spec.chat)} if spec.chat else {}),
+        **({"padded": dict(spec.padded)} if spec.padded else {}),
         "sections": [[name, len(buffer)] for name, buffer in buffers.items()],
         "written_by": f"subword {_core.__version__}",
     }
@@ -160,9 +161,9 @@ def _check_length(data: bytes, sections: dict[str, tuple[int, int]], source: str
 
 def _spec(header: Node, buffers: dict[str, bytes]) -> Spec:
     outline, roles, notes = (header[name].fields() for name in ("outline", "roles", "notes"))
-    chat = header.get("chat", {}).fields()
+    chat, padded = header.get("chat", {}).fields(), header.get("padded", {}).fields()
     try:
-        spec = Spec.from_outline(outline, buffers, roles, notes, chat)
+        spec = Spec.from_outline(outline, buffers, roles, notes, chat, padded)
         stray = buffers.keys() - set(spec.model.BUFFERS)
         problem = f"the section {min(stray)!r} belongs to no such model" if stray else _problem(spec)
     except (SubwordError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

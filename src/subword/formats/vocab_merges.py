@@ -38,7 +38,7 @@ from .bare import (
 )
 from .json_node import parse, shown
 from .rank_merges import merge_list
-from .tokenizer_json_read import Tokens, without
+from .tokenizer_json_tokens import Tokens, without
 
 KIND = "vocab.json with merges.txt"
 MARKER = "</w>"
@@ -86,7 +86,7 @@ def read(file: Input) -> Spec:
     digests = vocab_file.sha256, merges_file.sha256
     entries_read = _core.read_entries(vocab_file.data, merges_file.data, MAX_ID)
     if entries_read is not None:
-        spec = _read_sound(file, vocab_file, Tokens(entries_read, by_characters=False), digests)
+        spec = _read_sound(file, vocab_file, Tokens.of_core(entries_read, by_characters=False), digests)
         if spec is not None:
             return spec
     ids = _vocab(vocab_file)

@@ -12,6 +12,7 @@
 
 mod affixes;
 pub mod alphabet;
+pub mod characters;
 mod counts;
 pub mod extend;
 mod lanes;

@@ -6,8 +6,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::charsmap::Charsmap;
 use super::normalize::base64;
 use crate::error::{Error, Result};
+use crate::finder::Finder;
 use crate::normalize::VERSION;
 use crate::pipeline::Segment;
+use crate::unicode::char_at;
 
 pub enum Rule {
     Precompiled(Charsmap),
@@ -18,6 +20,15 @@ pub enum Rule {
         new: Vec<u8>,
         runs: bool,
     },
+    /// The same of what an expression matches, nothing included.
+    ReplaceRegex {
+        finder: Finder,
+        new: Vec<u8>,
+    },
+    /// Drops controls and makes some other characters spaces, by a list that SentencePiece's `nmt_nfkc` has.
+    Nmt,
+    /// Writes each byte as the character that GPT-2's alphabet has for it.
+    ByteAlphabet,
     Strip {
         left: bool,
         right: bool,
@@ -75,6 +86,11 @@ impl Rule {
                 }
                 Self::Replace { old: old.into(), new: new.into(), runs: runs == "true" }
             }
+            ["ReplaceRegex", regex, new, version] => {
+                Self::ReplaceRegex { finder: Finder::new("regex", regex, version)?, new: new.into() }
+            }
+            ["Nmt"] => Self::Nmt,
+            ["ByteAlphabet"] => Self::ByteAlphabet,
             ["Strip", left, right] => Self::Strip { left: left == "true", right: right == "true" },
             ["Metaspace", replacement, prepend, words, spaces] => {
                 let prepend = match prepend {
@@ -96,6 +112,9 @@ impl Rule {
             Self::Precompiled(_) => ("normalize", "by SentencePiece's rules, as HF tokenizers reads them"),
             Self::StripMarks => ("strip marks", "of Unicode 9.0"),
             Self::Replace { .. } => ("replace", "one string by another"),
+            Self::ReplaceRegex { .. } => ("replace", "what an expression matches"),
+            Self::Nmt => ("clean text", "controls dropped, other white space to spaces"),
+            Self::ByteAlphabet => ("bytes", "written in GPT-2's alphabet"),
             Self::Strip { .. } => ("strip", "white space at the ends"),
             Self::Metaspace { .. } => ("spaces", "made visible"),
         }
@@ -126,7 +145,7 @@ impl Rule {
     }
 
     /// `starts`: the segment is the start of the whole text.
-    pub fn apply_segment<'t>(&self, segment: Segment<'t>, starts: bool) -> Segment<'t> {
+    pub fn apply_segment<'t>(&self, segment: Segment<'t>, starts: bool) -> Result<Segment<'t>> {
         let mut made =
             Made { segment: &segment, bytes: Vec::with_capacity(segment.bytes.len() + 8), spans: Vec::new() };
         match self {
@@ -137,6 +156,19 @@ impl Rule {
                 });
             }
             Self::Replace { old, new, runs } => replace(old, new, *runs, &mut made),
+            Self::ReplaceRegex { finder, new } => finder.events(&segment.bytes, |(from, to, is_match)| {
+                match is_match {
+                    true => made.replace(from, to, new),
+                    false => made.keep(from, to),
+                }
+                Ok(())
+            })?,
+            Self::Nmt => nmt(&mut made),
+            Self::ByteAlphabet => {
+                for (at, &byte) in segment.bytes.iter().enumerate() {
+                    made.replace(at, at + 1, byte_char(byte).encode_utf8(&mut [0; 2]).as_bytes());
+                }
+            }
             Self::Strip { left, right } => strip(*left, *right, &mut made),
             Self::Metaspace { words: true, replacement, .. } => words(replacement, &mut made),
             Self::Metaspace { replacement, prepend, spaces, .. } => {
@@ -158,7 +190,50 @@ impl Rule {
             }
         }
         let Made { bytes, spans, .. } = made;
-        Segment::mapped(bytes, spans)
+        Ok(Segment::mapped(bytes, spans))
+    }
+
+    /// The same of a string that stands nowhere.
+    pub fn apply(&self, text: &str) -> Result<String> {
+        let made = self.apply_segment(Segment::plain(text.as_bytes(), 0), true)?;
+        Ok(String::from_utf8_lossy(&made.bytes).into_owned())
+    }
+
+    /// Whether a text may become nothing.
+    pub fn drops(&self) -> bool {
+        match self {
+            Self::Precompiled(_) | Self::StripMarks | Self::Nmt | Self::Strip { .. } => true,
+            Self::Replace { new, .. } | Self::ReplaceRegex { new, .. } => new.is_empty(),
+            Self::Metaspace { words, .. } => *words,
+            Self::ByteAlphabet => false,
+        }
+    }
+}
+
+/// The character that GPT-2's alphabet has for a byte: itself where it can be seen, else one from U+0100 on.
+pub fn byte_char(byte: u8) -> char {
+    let is_seen = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    match is_seen(byte) {
+        true => char::from(byte),
+        false => (0..byte)
+            .filter(|&before| !is_seen(before))
+            .fold('\u{100}', |c, _| char::from_u32(c as u32 + 1).unwrap_or(c)),
+    }
+}
+
+fn nmt(made: &mut Made<'_, '_>) {
+    let bytes = &made.segment.bytes;
+    let mut at = 0;
+    while at < bytes.len() {
+        let (c, len) = char_at(bytes, at);
+        match c {
+            0x01..=0x08 | 0x0b | 0x0e..=0x1f | 0x7f | 0x8f | 0x9f => {}
+            0x09 | 0x0a | 0x0c | 0x0d | 0x1680 | 0x200b..=0x200f | 0x2028 | 0x2029 | 0x2581 | 0xfeff | 0xfffd => {
+                made.replace(at, at + len, b" ")
+            }
+            _ => made.keep(at, at + len),
+        }
+        at += len;
     }
 }
 

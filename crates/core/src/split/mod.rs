@@ -7,6 +7,7 @@
 
 mod bounds;
 mod cl100k;
+pub mod cutter;
 pub mod digits;
 mod gpt2;
 pub mod masks;

@@ -39,10 +39,12 @@ impl Automaton {
     /// Entries of more than `max_chars` characters are left out, as are pieces that could hold them.
     pub fn new(vocab: &Vocab, prefix: &[u8], max_chars: usize) -> Result<Self> {
         let is_short = |piece: &[u8]| piece.len() <= max_chars || char_count(piece) <= max_chars;
-        let tokens = || (0..vocab.len() as Token).filter(|&token| is_short(vocab.piece(token)));
-        let mut starting: Vec<(&[u8], Token)> = tokens().map(|token| (vocab.piece(token), token)).collect();
+        let tokens = || 0..vocab.len() as Token;
+        let starting = tokens().map(|token| (vocab.piece(token), token));
+        let mut starting: Vec<(&[u8], Token)> = starting.filter(|(piece, _)| is_short(piece)).collect();
         let continuing = |token| Some((vocab.piece(token).strip_prefix(prefix)?, token));
-        let mut continuing: Vec<_> = tokens().filter_map(continuing).filter(|(rest, _)| !rest.is_empty()).collect();
+        let is_continuing = |(rest, _): &(&[u8], Token)| !rest.is_empty() && is_short(rest);
+        let mut continuing: Vec<_> = tokens().filter_map(continuing).filter(is_continuing).collect();
         starting.sort_unstable();
         continuing.sort_unstable();
         let starts = starting.len();

@@ -97,7 +97,7 @@ impl Regex {
 
     /// The end of the match that starts at `pos`, if there is one.
     #[inline]
-    fn match_end(&self, text: &[u8], pos: usize, state: &mut ScanState) -> Option<usize> {
+    pub fn match_end(&self, text: &[u8], pos: usize, state: &mut ScanState) -> Option<usize> {
         match &self.engine {
             Engine::Linear { dfa, .. } => dfa.end(text, pos, &mut state.memory),
             Engine::Backtracking { program, .. } => {

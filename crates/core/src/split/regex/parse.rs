@@ -519,7 +519,7 @@ impl Parser<'_> {
     fn escape(&mut self, at: usize, in_class: bool) -> Result<Escape> {
         let Some(c) = self.next() else { return Err(self.refuse(at, "a \\ at the end")) };
         let boundary = |negated| -> Result<Escape> {
-            Ok(Escape::Assertion(Node::WordBoundary { word: self.word()?, negated, at }))
+            Ok(Escape::Assertion(Node::WordBoundary { word: self.word(false)?, negated, at }))
         };
         let end = || Node::Next { set: Set::default(), end: true };
         Ok(match c {
@@ -535,8 +535,8 @@ impl Parser<'_> {
             'S' => Escape::Class(Set::of(ranges("White_Space", VERSION)?).negated()),
             'd' => Escape::Class(Set::of(ranges("Nd", VERSION)?)),
             'D' => Escape::Class(Set::of(ranges("Nd", VERSION)?).negated()),
-            'w' => Escape::Class(self.word()?),
-            'W' => Escape::Class(self.word()?.negated()),
+            'w' => Escape::Class(self.word(in_class)?),
+            'W' => Escape::Class(self.word(in_class)?.negated()),
             'h' => Escape::Class(Set::of(ranges("ASCII_Hex_Digit", VERSION)?)),
             'H' => Escape::Class(Set::of(ranges("ASCII_Hex_Digit", VERSION)?).negated()),
             'p' | 'P' => Escape::Class(self.property(c == 'P', at)?),
@@ -558,12 +558,13 @@ impl Parser<'_> {
         })
     }
 
-    fn word(&self) -> Result<Set> {
+    /// Oniguruma has some fractions and raised numbers among them, but not inside a class in brackets.
+    fn word(&self, in_class: bool) -> Result<Set> {
         let word = Set::of(ranges("Word", VERSION)?);
         if !self.is_oniguruma() {
             return Ok(word);
         }
-        let fractions = Set::of(&[(0xb2, 0xb3), (0xb9, 0xb9), (0xbc, 0xbe)]);
+        let fractions = if in_class { Set::default() } else { Set::of(&[(0xb2, 0xb3), (0xb9, 0xb9), (0xbc, 0xbe)]) };
         Ok(word.union(&fractions).intersection(&Set::of(&[(0x200c, 0x200d)]).negated()))
     }
 
