@@ -133,7 +133,9 @@ class Tokenizer:
         self._encode_special_tokens = False
         as_it_is = document.get("truncation") is None and document.get("padding") is None
         self._ready = _Ready(formats.read(data, source), document) if as_it_is else None
-        self._engine()  # which says what is wrong with it
+        ids = self._engine().extra_ids  # tokenizers, too, does not take them from the file
+        rows = [{**row, "id": ids.get(row["content"], row["id"])} for row in document.get("added_tokens", [])]
+        self._document = {**document, "added_tokens": rows}
         return self
 
     @staticmethod
@@ -562,7 +564,8 @@ class _Ready:
     def __init__(self, spec: Spec, document: Mapping[str, Any]) -> None:
         self.ours = Ours(spec)
         self.ids: dict[str, int] = _vocab_of(document["model"])
-        self.ids.update((row["content"], row["id"]) for row in document.get("added_tokens", []))
+        self.extra_ids = {token.content: token.id for token in spec.extra}
+        self.ids.update(self.extra_ids)
         self._tokens = {id: token for token, id in self.ids.items()}
         self._extra = {token.id: token for token in spec.extra}
         self._normalizers = [stage for stage in spec.stages if not isinstance(stage, _CUTTING)]
