@@ -21,7 +21,11 @@ from subword.audits.parallel import PASSAGE, Collection, Parallel
 from subword.cli import GROUPS, main
 from subword.errors import SubwordOSError, SubwordValueError
 from subword.report.audits import audit_page, efficiency_part, fairness_part, letters_part, numbers_part, plain
+from subword.report.code import code_part
+from subword.report.morphology import morphology_part
 from subword.report.parts import Finding, Part, lines
+from subword.report.vocabulary import vocabulary_part
+from subword.report.vocabulary_size import sizes_part
 from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split, Template, Vocab
 
 SHARED = shared_folder()
@@ -219,6 +223,113 @@ def test_tatoeba_has_english_of_its_own_for_each_language(tmp_path: Path) -> Non
         audits.read_parallel(root)
     with pytest.raises(SubwordValueError, match="no pair of files has 'ita'"):
         audits.read_parallel(root, "ita")
+
+
+PLUS = [
+    {"id": 0, "split": "dev", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "one"},
+    {"id": 1, "split": "dev", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "two"},
+    {"id": 0, "split": "devtest", "iso_639_3": "eng", "iso_15924": "Latn", "glottocode": "stan1293", "text": "three"},
+    {"id": 1, "split": "dev", "iso_639_3": "deu", "iso_15924": "Latn", "glottocode": "stan1295", "text": "zwei"},
+    {"id": 0, "split": "dev", "iso_639_3": "deu", "iso_15924": "Latn", "glottocode": "stan1295", "text": "eins"},
+    {"id": 0, "split": "devtest", "iso_639_3": "por", "iso_15924": "Latn", "glottocode": "braz1246", "text": "três"},
+    {"id": 0, "split": "devtest", "iso_639_3": "por", "iso_15924": "Latn", "glottocode": "euro1270", "text": "três!"},
+]
+
+
+def plus_files(root: Path, how: str) -> None:
+    """The rows of `PLUS` as one file, as a file a split, and as folders with a file a language."""
+    groups: dict[str, list[dict[str, object]]] = {}
+    for row in PLUS:
+        split, language = str(row["split"]), str(row["iso_639_3"])
+        groups.setdefault({"one": "all", "splits": split, "folders": f"{split}/{language}"}[how], []).append(
+            {name: value for name, value in row.items() if name != "split" or how == "one"}
+        )
+    for name, rows in groups.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if how == "folders":
+            pq = pytest.importorskip("pyarrow.parquet")
+            pa = pytest.importorskip("pyarrow")
+            pq.write_table(pa.Table.from_pylist(rows), root / f"{name}.parquet")
+        else:
+            (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+
+@pytest.mark.parametrize("how", ["one", "splits", "folders"])
+def test_flores_plus_is_aligned_by_its_ids(how: str, tmp_path: Path) -> None:
+    plus_files(tmp_path, how)
+    found = audits.read_parallel(tmp_path)
+    assert (found.layout, found.reference) == ("flores+", "eng_Latn")
+    assert {row.language: (row.text, row.reference) for row in found.texts} == {
+        "eng_Latn": ("one two three", "one two three"), "deu_Latn": ("eins zwei", "one two"),
+        "por_Latn_braz1246": ("três", "three"), "por_Latn_euro1270": ("três!", "three"),
+    }  # fmt: skip
+    rows = {row.language: row for row in audits.fairness(BYTES, found, price=2).languages}
+    assert rows["deu_Latn"].premium == len("eins zwei") / len("one two")
+    assert rows["por_Latn_euro1270"].premium == 6 / 5 and rows["por_Latn_euro1270"].cost == 2 * 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": 1, "iso_639_3": "eng", "iso_15924": "Latn"}], "row 1: no text; FLORES"),
+        ([{**PLUS[0], "id": "x"}], "row 1: an id that is no number"),
+        ([{**PLUS[0], "text": 5}], "a text that is none"),
+        ([PLUS[0], PLUS[0]], "eng_Latn has sentence 0 of dev twice"),
+        ([PLUS[0], PLUS[5]], "por_Latn and eng_Latn have no sentence in common"),
+        ([PLUS[3]], "no text in 'eng'"),
+        (["[]"], "row 1: no id, iso_639_3"),
+        (["{"], "row 1: not JSON"),
+    ],
+)
+def test_flores_plus_that_cannot_be_used(rows: list[object], message: str, tmp_path: Path) -> None:
+    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    with pytest.raises(SubwordValueError, match=re.escape(message)):
+        audits.read_parallel(tmp_path)
+    (tmp_path / "a.jsonl").unlink()
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(SubwordValueError, match=r"damaged \.parquet file"):
+        audits.read_parallel(tmp_path)
+
+
+@needs_flores
+def test_flores_plus_gives_what_flores_gives(tmp_path: Path) -> None:
+    """The sample, written in the newer layout: the same figures but for the empty lines at the ends of its files."""
+    rows = []
+    for split in ("dev", "devtest"):
+        for path in sorted((PARALLEL / "flores_sample" / split).iterdir()):
+            language, script = path.name.split(".")[0].split("_")
+            for id, text in enumerate(path.read_text("utf-8").splitlines()):
+                rows.append({"id": id, "split": split, "iso_639_3": language, "iso_15924": script, "text": text})
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    old = audits.fairness(BYTES, audits.read_parallel(PARALLEL / "flores_sample")).languages
+    new = audits.fairness(BYTES, audits.read_parallel(tmp_path)).languages
+    assert [(row.language, row.tokens - 2) for row in old] == [(row.language, row.tokens) for row in new]
+
+
+def test_tatoeba_as_it_is_exported(tmp_path: Path) -> None:
+    """A sentence is taken once, with the first it is linked with; languages with too few sentences are left out."""
+    sentences = [(1, "eng", "Hello."), (2, "eng", "Good night."), (3, "eng", "Nobody says this.")]
+    sentences += [(1000 + at, "fra", f"Bonjour {at}.") for at in range(120)]
+    sentences += [(2000 + at, "deu", "Hallo.") for at in range(99)] + [(3000 + at, "\\N", "?") for at in range(120)]
+    links = [(1000 + at, at % 2 + 1) for at in range(120)] + [(1000, 3), (1, 2), (1001, 1000), (9999, 1)]
+    links += [(2000 + at, 1) for at in range(99)] + [(3000 + at, 1) for at in range(120)]
+    write(tmp_path, {
+        "sentences.csv": "".join("\t".join(map(str, row)) + "\n" for row in sentences),
+        "links.csv": "".join("\t".join(map(str, row)) + "\n" for row in [*links, *((two, one) for one, two in links)]),
+    })  # fmt: skip
+    found = audits.read_parallel(tmp_path)
+    assert (found.layout, found.reference) == ("tatoeba", "eng")
+    (row,) = found.texts
+    assert row.language == "fra" and row.text == " ".join(f"Bonjour {at}." for at in range(120))
+    assert row.reference == " ".join(["Hello.", "Good night."] * 60)
+    with pytest.raises(SubwordValueError, match="no sentence in 'ita'"):
+        audits.read_parallel(tmp_path, "ita")
+    with pytest.raises(SubwordValueError, match="no language has 100 sentences that links"):
+        audits.read_parallel(tmp_path, "deu")
+    (tmp_path / "links.csv").write_text("1\n")
+    with pytest.raises(SubwordValueError, match=r"links\.csv, line 1: 1 cells with tabs between, not 2"):
+        audits.read_parallel(tmp_path)
 
 
 def test_udhr_is_a_file_a_language(tmp_path: Path) -> None:
@@ -450,13 +561,26 @@ def test_a_page_of_an_audit(small: subword.Tokenizer) -> None:
         fairness_part(audits.fairness(small, audits.builtin_passage(), price=3)),
         numbers_part(audits.numbers(small)),
         letters_part(audits.letters(small)),
+        code_part(audits.code(small, name="<b>small")),
+        morphology_part(audits.morphology(small)),
+        vocabulary_part(audits.vocabulary(small, BYTES, other_name="<b>bytes")),
+        sizes_part(audits.vocabulary_size(small, ["ab abc " * 9], sizes=[258], parameters=10**9)),
     ]
     text = audit_page(small, "<mine>", parts)
     outline = Outline(text)
     words = " ".join(outline.words)
-    for wanted in ("Audit of <mine>", "<i>one", "Burmese", "machine", "single digits", small.fingerprint):
+    for wanted in (
+        "Audit of <mine>",
+        "<i>one",
+        "Burmese",
+        "machine",
+        "single digits",
+        "<b>small",
+        "<b>bytes",
+        small.fingerprint,
+    ):
         assert wanted in words, wanted
-    assert [tag for tag, _ in outline.tags].count("svg") == 3
+    assert [tag for tag, _ in outline.tags].count("svg") == 3 + 1 + 2 + 1
     assert len(text) < 300_000
     cells = [cell for cells in lines(parts) for cell in cells]
     assert "Burmese" in cells and "# Numbers" in cells
@@ -507,6 +631,9 @@ def test_the_whole_report(run: Callable[..., tuple[str, str]], tmp_path: Path) -
     part = json.loads(run("audit", "numbers", "tok.subword", "--json")[0])
     assert part == report["numbers"]
     assert json.loads(run("audit", "letters", "tok.subword", "--json")[0]) == report["letters"]
+    assert [row["weight"]["vocabulary"] for row in report["size"]["sizes"]] == [258, 259]
+    for name, key in (("code", "code"), ("morphology", "morphology"), ("vocabulary", "entries")):
+        assert json.loads(run("audit", name, "tok.subword", "--json")[0]) == report[key]
     assert json.loads(run("audit", "efficiency", "tok.subword", "a.txt", "--json")[0]) == report["efficiency"][:1]
 
 
@@ -514,7 +641,10 @@ def test_each_audit_has_help_with_an_example(run: Callable[..., tuple[str, str]]
     names = [
         command.name or getattr(command.callback, "__name__", "") for command in GROUPS["audit"].registered_commands
     ]
-    assert names == ["report", "efficiency", "fairness", "numbers", "letters"]
+    assert names == [
+        "report", "efficiency", "fairness", "numbers", "letters",
+        "code", "morphology", "vocabulary", "sizes", "mixture",
+    ]  # fmt: skip
     for name in names:
         examples = run("audit", name, "--help")[0].split("Examples:\n")[1].split("\n\n")[0]
         assert "subword audit " in examples

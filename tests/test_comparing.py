@@ -165,7 +165,7 @@ def test_what_a_format_cannot_hold_is_refused_and_nothing_written(tmp_path: Path
     with pytest.raises(SubwordValueError, match=r"15\.0"):
         formats.convert(spec, tmp_path / "x.json")
     with pytest.raises(SubwordValueError, match="unknown format"):
-        formats.convert(SPEC, tmp_path / "x.json", "gguf")
+        formats.convert(SPEC, tmp_path / "x.json", "ggml")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -186,11 +186,3 @@ def test_gpt1() -> None:
         assert ours.decode(expected_ids) == theirs.decode(expected_ids)
         unknown += ours.unk_id in expected_ids
     assert 0 < unknown < len(TEXTS)
-
-
-@pytest.mark.filterwarnings("ignore:.*the field '(truncation|padding)' is left out:subword.SubwordWarning")
-@pytest.mark.parametrize("path", sorted(KIT.glob("files/**/*.*")), ids=lambda path: path.name)
-def test_any_file_loads_or_is_refused(path: Path) -> None:
-    if refusal(path) is None:
-        spec = formats.load(path)
-        assert formats.read(native.write(spec)) == spec

@@ -296,7 +296,11 @@ def test_files_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, saved: Pa
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("tok", None, r"end it in .subword \(native\), .model \(sentencepiece\), .codes \(subword-nmt\)"),
+        (
+            "tok",
+            None,
+            r"end it in .subword \(native\), .gguf \(gguf\), .model \(sentencepiece\), .codes",
+        ),
         ("tok.txt", None, "the name says no format"),
         ("tok.json", "yaml", "unknown format 'yaml'; the formats are 'native', .*'tokenizer.json'"),
         ("tok.json", 5, "unknown format 5"),

@@ -31,6 +31,7 @@ FILES = {
     "additional_chat_templates/rag.jinja": b"r",
     "chat_template.jinja": b"c",
     "model.safetensors": b"never asked for",
+    "model-q4.gguf": b"never asked for",
     "onnx/tokenizer.json": b"never asked for",
 }
 MODELS: dict[str, dict[str, bytes]] = {"org/model": FILES, "org/empty": {"README.md": b"hello"}}
@@ -120,7 +121,7 @@ def test_a_model_is_downloaded_once(hub: ThreadingHTTPServer, tmp_path: Path) ->
     assert load("hf://org/model", tmp_path, hub.server_port) == wanted
     asked = [path for path in Hub.asked if "/resolve/" in path]
     assert any(path.endswith("tokenizer.json") for path in asked)
-    assert not any("safetensors" in path or "onnx" in path for path in asked)
+    assert not any("safetensors" in path or "onnx" in path or "gguf" in path for path in asked)
     Hub.asked.clear()
     assert load("hf://org/model", tmp_path, hub.server_port, HF_HUB_OFFLINE="1") == wanted
     assert Hub.asked == []

@@ -18,9 +18,9 @@ PACKAGE = ROOT / "src" / "subword"
 
 # The parts of the package, from the ground up. A part imports itself and the rows above its own, nothing else.
 LEVELS: list[set[str]] = [
-    {"errors", "bpe.reference", "unigram.reference", "wordpiece.reference"},
+    {"errors", "bpe.reference", "longest_match.reference", "unigram.reference", "wordpiece.reference"},
     {"_core", "arguments", "writing"},
-    {"patterns", "bpe", "unigram", "wordpiece", "byte_alphabet", "special"},
+    {"patterns", "bpe", "longest_match", "unigram", "wordpiece", "byte_alphabet", "special"},
     {"stages", "models", "scripts"},
     {"spec"},
     {"bert", "reference_models", "reference_stages", "encoding", "corpus"},
@@ -29,7 +29,7 @@ LEVELS: list[set[str]] = [
     {"tokenizer"},
     {"counts", "pruning"},
     {"counts_file"},
-    {"counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
+    {"provider", "counting", "checkpoint", "sizes", "wanted", "training_wordpiece", "training_baselines"},
     {"training", "training_unigram"},
     {"extending"},
     {"formats", "audits", "explain", "cluster", "chat", "batches"},

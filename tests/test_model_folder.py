@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from format_specs import bpe, spec_of
+from test_convert_matrix import SPECS
 
 import subword
 from subword import ExtraToken, FormatError, Template, Tokenizer
-from subword.formats import tokenizer_json
+from subword.formats import model_folder, tokenizer_json
 from subword.spec import BPE, Vocab
 
 BASE = spec_of(ExtraToken(260, "<|end|>"), ExtraToken(261, "<own>", "added"))
@@ -196,3 +197,83 @@ def test_as_transformers_reads_it(tmp_path: Path) -> None:
         assert made.ids.tolist() == wanted["input_ids"]
         assert made.text == theirs.apply_chat_template(talk, add_generation_prompt=prompt, tokenize=False)
         assert made.loss_mask.astype(int).tolist() == wanted["assistant_masks"]
+
+
+# ======================== writing ========================
+
+
+def full() -> Tokenizer:
+    extra = (
+        ExtraToken(260, "<|end|>"),
+        ExtraToken(261, "<own>", "added", lstrip=True),
+        ExtraToken(262, "<image>"),
+        ExtraToken(263, "<s>"),
+    )
+    template = Template((263, "A"), (263, "A", 263, "B"))
+    roles = {"bos": 263, "eos": 260, "pad": 260, "image": 262}
+    chat = {"default": "{{ bos_token }}{{ messages[0].content }}é", "tool use": "t", "rag": "r"}
+    return Tokenizer(spec_of(*extra, template=template, roles=roles).replace(chat=chat))
+
+
+def test_a_folder_comes_back(tmp_path: Path) -> None:
+    tok = full()
+    tok = Tokenizer(tok.spec.replace(chat={name: text for name, text in tok.spec.chat.items() if name != "tool use"}))
+    for name in ("a/", "b"):
+        (tmp_path / "b").mkdir(exist_ok=True)
+        saved = tok.save(f"{tmp_path}/{name}")
+        assert sorted(path.relative_to(saved).as_posix() for path in saved.rglob("*.*")) == [
+            "additional_chat_templates/rag.jinja",
+            "chat_template.jinja",
+            "special_tokens_map.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        ]
+        again = subword.load(saved)
+        assert again == tok
+        assert (again.spec.roles, again.spec.chat) == (tok.spec.roles, tok.spec.chat)
+
+
+def test_a_template_that_is_no_file_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(subword.SubwordValueError, match="'tool use', which would be the name of a file"):
+        full().save(tmp_path / "x", format="model-folder")
+    assert not (tmp_path / "x").exists()
+
+
+def test_roles_of_plain_entries_are_told(tmp_path: Path) -> None:
+    """Whoever reads a folder makes a token special that is named there."""
+    tok = Tokenizer(BASE.replace(roles={"pad": 0, "sep": 261, "eos": 260}))
+    with pytest.warns(subword.SubwordWarning, match="no place for the roles pad, sep"):
+        saved = tok.save(f"{tmp_path}/x/")
+    again = subword.load(saved)
+    assert again == tok and dict(again.spec.roles) == {"eos": 260}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "id"),
+    [("WordPiece", "the", 28), ("WordLevel", "cat", 2), ("HF's Unigram", "▁the", 1), ("longest match", "the", 257)],
+)
+def test_a_named_entry_is_no_longer_taken_from_text(kind: str, name: str, id: int) -> None:
+    """Whatever the model: the entry that a folder names is a special token from then on."""
+    spec = SPECS[kind]()
+    config = json.dumps({"x_token": name}).encode()
+    tok = Tokenizer(model_folder.configured(spec, model_folder.Folder("", {model_folder.CONFIG: config})))
+    assert tok.special_tokens[name] == id and tok.spec.roles["x"] == id
+    assert id in Tokenizer(spec).encode(name.replace("▁", " "))
+    for text in (name, name.replace("▁", " ")):
+        assert id not in tok.encode_ordinary(text)
+    assert tok.encode(name, allowed_special="all") == [id]
+
+
+def test_a_folder_of_ours_in_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="the package transformers is not installed")
+    tok = full()
+    tok = Tokenizer(tok.spec.replace(chat={"default": tok.spec.chat["default"]}))
+    theirs = transformers.AutoTokenizer.from_pretrained(str(tok.save(f"{tmp_path}/x/")))
+    for text in ("", "the  the\n", "a <own><|end|> b<image>", "é ½ 12345"):
+        ids = tok.encode(text, allowed_special="all", add_special_tokens=True)
+        assert theirs.encode(text) == ids
+        assert theirs.decode(ids) == tok.decode(ids)
+    named = (theirs.bos_token_id, theirs.eos_token_id, theirs.pad_token_id, theirs.image_token)
+    assert named == (263, 260, 260, "<image>")
+    messages = [{"role": "user", "content": "hi"}]
+    assert theirs.apply_chat_template(messages, tokenize=False) == "<s>hié"

@@ -170,6 +170,8 @@ class Model:
 
     @staticmethod
     def word_level(pieces: bytes, offsets: _U64, ids: _U32, unk: int) -> Model: ...
+    @staticmethod
+    def longest_match(pieces: bytes, offsets: _U64, ids: _U32) -> Model: ...
     def made(self) -> _U32 | None:
         """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
 

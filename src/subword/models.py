@@ -390,6 +390,54 @@ class WordLevel:
         return cast("_core.Model", self._compiled)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class LongestMatch:
+    """From the start of a piece the longest entry that stands there, and again behind it (RWKV's tokenizers).
+
+    Entries are bytes, and each single byte must be one, so that nothing is unknown.
+    """
+
+    BUFFERS: ClassVar[tuple[str, ...]] = ("pieces", "offsets", "ids")
+    unk: ClassVar[None] = None
+
+    vocab: Vocab
+    _compiled: _core.Model | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vocab, Vocab):
+            raise SubwordValueError(f"the vocab of a LongestMatch must be a Vocab, not {type(self.vocab).__name__}")
+
+    def __reduce__(self) -> Any:
+        return LongestMatch, _init_values(self)
+
+    def settings(self) -> dict[str, Any]:
+        """What the outline of a spec says of it beside its type: nothing."""
+        return {}
+
+    def buffers(self) -> dict[str, npt.NDArray[Any] | bytes]:
+        """The packed buffers by name."""
+        return self.vocab.buffers()
+
+    @classmethod
+    def of_parts(cls, settings: Mapping[str, Any], buffers: Mapping[str, Any]) -> LongestMatch:
+        """The model that `settings()` and `buffers()` describe."""
+        return cls(Vocab.of_buffers(buffers))
+
+    def spelled(self, piece: bytes) -> str:
+        """An entry as a reader sees it."""
+        return piece.decode(errors="replace")
+
+    def compiled(self, made: Ids | None = None) -> _core.Model:
+        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+
+        Raises:
+            FormatError: a byte is no entry.
+        """
+        if self._compiled is None:
+            object.__setattr__(self, "_compiled", _core.Model.longest_match(*self.vocab.packed()))
+        return cast("_core.Model", self._compiled)
+
+
 # What an entry of a model with scores is.
 NORMAL, USER_DEFINED, UNUSED, BYTE, UNKNOWN = range(5)
 
@@ -510,8 +558,10 @@ def _init_values(model: Any) -> tuple[Any, ...]:
     return tuple(getattr(model, own.name) for own in fields(model) if own.init)
 
 
-Model: TypeAlias = BPE | WordPiece | WordLevel | Unigram | ScoreBPE
-MODELS: dict[str, type[Any]] = {cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, Unigram, ScoreBPE)}
+Model: TypeAlias = BPE | WordPiece | WordLevel | LongestMatch | Unigram | ScoreBPE
+MODELS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (BPE, WordPiece, WordLevel, LongestMatch, Unigram, ScoreBPE)
+}
 
 
 def bpe_of(model: Model, why: str) -> BPE:

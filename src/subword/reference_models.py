@@ -12,7 +12,21 @@ from typing import Any, Protocol
 from .bpe import reference
 from .byte_alphabet import NEVER_IN_UTF8
 from .errors import FormatError
-from .spec import BPE, BYTE, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Model, ScoreBPE, Unigram, WordLevel, WordPiece
+from .longest_match import reference as longest_match
+from .spec import (
+    BPE,
+    BYTE,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    LongestMatch,
+    Model,
+    ScoreBPE,
+    Unigram,
+    WordLevel,
+    WordPiece,
+)
 from .unigram import reference as unigram
 from .unigram.reference import float32
 from .wordpiece import reference as wordpiece
@@ -267,10 +281,33 @@ class ReferenceWordLevel:
         return None
 
 
+class ReferenceLongestMatch:
+    """The longest entry, again and again."""
+
+    missing = b""
+
+    def __init__(self, model: LongestMatch) -> None:
+        self.ids = dict(model.vocab.items())
+        self.longest = max(map(len, self.ids))
+        lacking = [byte for byte in range(256) if bytes([byte]) not in self.ids]
+        if lacking:
+            raise FormatError(f"no entry for the byte {lacking[0]:#04x}, so it could not be encoded")
+
+    def encode(self, text: str) -> Iterator[tuple[int, int]]:
+        end = 0
+        for entry in longest_match.encode(text_bytes(text), self.ids, self.longest):
+            end += len(entry)
+            yield self.ids[entry], end
+
+    def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
+        return None
+
+
 _CLASSES: dict[type, Any] = {
     BPE: ReferenceBPE,
     WordPiece: ReferenceWordPiece,
     WordLevel: ReferenceWordLevel,
+    LongestMatch: ReferenceLongestMatch,
     Unigram: ReferenceScored,
     ScoreBPE: ReferenceScored,
 }

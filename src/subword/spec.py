@@ -6,7 +6,7 @@ adds control tokens around them. Every file format reads into a `Spec` and write
 
     raw text -> MatchTokens -> CleanText, PadChinese, Normalize, StripAccents, Lowercase -> MatchTokens(normalized=True)
         -> PrefixSpace, or SentencePiece and others that look at the whole text -> Digits -> Split or SplitPunctuation
-        -> BPE, WordPiece, WordLevel, Unigram or ScoreBPE -> Template
+        -> BPE, WordPiece, WordLevel, LongestMatch, Unigram or ScoreBPE -> Template
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .models import (
     UNUSED,
     USER_DEFINED,
     Ids,
+    LongestMatch,
     Model,
     Packed,
     ScoreBPE,
@@ -93,6 +94,7 @@ __all__ = [
     "ExtraToken",
     "Ids",
     "Kind",
+    "LongestMatch",
     "Lowercase",
     "MatchTokens",
     "Metaspace",

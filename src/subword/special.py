@@ -32,6 +32,27 @@ FIM_TOKENS = (
 """Fill-in-the-middle tokens of known families. The first row of which a tokenizer has all three is used."""
 
 
+WHISPER_LANGUAGES = (
+    "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml "
+    "cy sk te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am "
+    "yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su yue"
+).split()
+"""In the order of their tokens. The last came with large-v3."""
+
+
+def whisper_tokens(languages: int, first: int = 50257) -> dict[str, int]:
+    """The special tokens of Whisper's models of 99 languages, or of 100 (large-v3), with their ids from `first` on.
+
+    Raises:
+        SubwordValueError: there are no models of so many languages.
+    """
+    if languages not in (99, 100):
+        raise SubwordValueError(f"Whisper has models of 99 and of 100 languages, not of {languages!r}")
+    names = ["endoftext", "startoftranscript", *WHISPER_LANGUAGES[:languages], "translate", "transcribe", "startoflm"]
+    names += ["startofprev", "nospeech", "notimestamps", *(f"{i * 0.02:.2f}" for i in range(1501))]
+    return {f"<|{name}|>": id for id, name in enumerate(names, first)}
+
+
 def find_fim(ids: Mapping[str, int]) -> Fim:
     """The fill-in-the-middle tokens among the extra tokens of a tokenizer.
 

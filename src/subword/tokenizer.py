@@ -45,9 +45,10 @@ def load(
     the next load (`formats/compiled.py`); `SUBWORD_COMPILED=off` in the environment switches that off.
 
     Args:
-        path: a native `.subword` file, a `tokenizer.json` with a BPE, WordPiece or WordLevel, a `.tiktoken` file, a
-            `vocab.json` with its `merges.txt`, a `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's
-            vocabulary file, or a folder with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
+        path: a native `.subword` file, a `tokenizer.json`, a GGUF file, a SentencePiece `.model`, Mistral's
+            `tekken.json`, a `.tiktoken` file or Llama's `tokenizer.model`, a `vocab.json` with its `merges.txt`, a
+            `vocab.txt` of BERT, a minbpe `.model`, codes of subword-nmt, CLIP's or RWKV's vocabulary file, or a folder
+            with one of these. Where nothing is called so, one of `gpt2`, `r50k_base`,
             `p50k_base`, `p50k_edit`, `cl100k_base`, `o200k_base`, `o200k_harmony`: found on this machine or downloaded,
             and checked by its SHA-256. Of a model's folder, `tokenizer_config.json` and what else stands there beside
             the tokenizer file counts, too. `hf://org/name` (or `hf://org/name@revision`) is a model on the Hub. Or a
@@ -759,13 +760,14 @@ class Tokenizer:
         )
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the tokenizer to a file: all of it, or nothing.
+        """Write the tokenizer to a file: all of it, or nothing. What would be written is read back first, and compared.
 
         Args:
             path: the file. An existing one is replaced only when the new one is complete.
-            format: `"native"`, `"tokenizer.json"`, `"tiktoken"`, `"vocab+merges"` (`path` is a folder), `"minbpe"`,
-                `"subword-nmt"`, `"clip"` or `"vocab.txt"`; by default what the name says (`.subword`, `.json`,
-                `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`).
+            format: one of `subword.formats.FORMATS` by its name, such as `"tokenizer.json"`, `"gguf"` or
+                `"model-folder"` (`path` is a folder); by default what the name says (`.subword`, `.json`, `.gguf`,
+                `.model`, `tekken.json`, `.tiktoken`, `.codes`, `.txt.gz`, `vocab.txt`; with a slash at its end it is a
+                model's folder).
 
         Raises:
             SubwordValueError: the format is unknown, or cannot hold a part of this tokenizer (the message says which).

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::bpe::seams::LEAD;
+use crate::bpe::seams::{ALPHABETS, LEAD};
 use crate::cache::{Cache, Count, Encoder, Output};
 use crate::decode::{Decoder, Decoding};
 use crate::error::{Error, Result};
@@ -348,6 +348,17 @@ impl Engine {
 impl Encoder for Engine {
     fn prepare(&self, piece: &[u8]) {
         self.model.prepare(piece);
+    }
+
+    fn has_parts(&self, piece: &[u8]) -> bool {
+        piece.iter().any(|&byte| byte >= ALPHABETS) && self.model.seams().is_some()
+    }
+
+    fn parts(&self, piece: &[u8], mut visit: impl FnMut(&[(usize, usize)])) {
+        match self.model.seams() {
+            Some(seams) => seams.fine_parts(piece, visit),
+            None => visit(&[(0, piece.len())]),
+        }
     }
 
     fn encode(&self, piece: &[u8], out: &mut Vec<u32>) {

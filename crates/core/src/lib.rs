@@ -22,6 +22,7 @@ pub mod finder;
 pub mod hash;
 pub mod json;
 pub mod limit;
+pub mod longest;
 pub mod lost;
 pub mod lowercase;
 pub mod memory;

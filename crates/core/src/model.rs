@@ -11,6 +11,7 @@ use crate::bpe::characters::CharacterBpe;
 use crate::bpe::seams::Seams;
 use crate::bpe::{Bpe, Counts, Direction, Entries};
 use crate::error::Result;
+use crate::longest::LongestMatch;
 use crate::scored::Scored;
 use crate::vocab::{Token, Vocab};
 use crate::wordlevel::WordLevel;
@@ -23,6 +24,7 @@ pub enum Model {
     WordPiece(WordPiece),
     Scored(Scored),
     WordLevel(WordLevel),
+    LongestMatch(LongestMatch),
 }
 
 impl Model {
@@ -33,13 +35,16 @@ impl Model {
             Self::WordPiece(wordpiece) => &wordpiece.vocab,
             Self::Scored(scored) => scored.vocab(),
             Self::WordLevel(words) => &words.vocab,
+            Self::LongestMatch(longest) => &longest.vocab,
         }
     }
 
     fn bpe(&self) -> Option<&Bpe> {
         match self {
             Self::Bpe(bpe) => Some(bpe),
-            Self::Characters(_) | Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) => None,
+            Self::Characters(_) | Self::WordPiece(_) | Self::Scored(_) | Self::WordLevel(_) | Self::LongestMatch(_) => {
+                None
+            }
         }
     }
 
@@ -47,7 +52,7 @@ impl Model {
     pub fn check(&self, text: &[u8]) -> Result<()> {
         match self {
             Self::Bpe(bpe) => bpe.check(text),
-            Self::Characters(_) | Self::WordPiece(_) | Self::WordLevel(_) => Ok(()),
+            Self::Characters(_) | Self::WordPiece(_) | Self::WordLevel(_) | Self::LongestMatch(_) => Ok(()),
             Self::Scored(scored) => scored.check(text),
         }
     }
@@ -69,6 +74,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.encode(piece, out),
             Self::Scored(scored) => scored.encode(piece, |token, _| out.push(token)),
             Self::WordLevel(words) => words.encode(piece, out),
+            Self::LongestMatch(longest) => longest.encode(piece, out),
         }
     }
 
@@ -104,6 +110,7 @@ impl Model {
                 Self::WordPiece(wordpiece) => wordpiece.covers(token, end),
                 Self::Scored(_) | Self::Characters(_) => 0,
                 Self::WordLevel(_) => piece.len(),
+                Self::LongestMatch(longest) => longest.vocab.piece_len(token),
             };
             end
         }));
@@ -165,6 +172,7 @@ impl Model {
             Self::WordPiece(wordpiece) => wordpiece.plan(),
             Self::Scored(scored) => scored.plan(),
             Self::WordLevel(words) => words.plan(),
+            Self::LongestMatch(longest) => longest.plan(),
         }
     }
 }

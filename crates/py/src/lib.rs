@@ -28,6 +28,7 @@ use subword_core::decode::Decoding;
 use subword_core::ends::Ends;
 use subword_core::extra::{Extra, Kind};
 use subword_core::limit::Side;
+use subword_core::longest::LongestMatch;
 use subword_core::parallel::both;
 use subword_core::pipeline::Stop;
 use subword_core::scored::Scored;
@@ -229,6 +230,18 @@ impl Model {
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
         interruptible(py, |_| WordLevel::new(Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?, unk))
             .map(|words| Self(Arc::new(core::model::Model::WordLevel(words))))
+    }
+
+    #[staticmethod]
+    fn longest_match(
+        py: Python<'_>,
+        pieces: &[u8],
+        offsets: PyReadonlyArray1<'_, u64>,
+        ids: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let (offsets, ids) = side_by_side(&offsets, &ids)?;
+        interruptible(py, |_| LongestMatch::new(Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?))
+            .map(|longest| Self(Arc::new(core::model::Model::LongestMatch(longest))))
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {

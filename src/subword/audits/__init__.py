@@ -1,33 +1,59 @@
 """What a tokenizer costs, and whom: one file an audit, each a function from a tokenizer and texts to plain data.
 
 The results are frozen dataclasses of numbers, strings and tuples, so `dataclasses.asdict` makes JSON of them.
-`report/audits.py` says what they look like.
+The package `report` says what they look like.
 """
 
+from .code import Code, code
 from .comparison import Row, compare
 from .efficiency import Efficiency, efficiency, renyi_efficiency, renyi_entropy
 from .fairness import Fairness, Language, fairness, gini
 from .letters import Letters, letters
+from .money import Budget, Mixture, Price, budget, measured_ratios, mixture, read_prices
+from .morphology import Morphology, builtin_morphemes, morphology, read_morphemes
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
+from .vocabulary import Vocabulary, vocabulary
+from .vocabulary_size import VocabularySize, Weight, attention_ratio, optimum, vocabulary_size, weight
 
 __all__ = [
+    "Budget",
+    "Code",
     "Collection",
     "Efficiency",
     "Fairness",
     "Language",
     "Letters",
+    "Mixture",
+    "Morphology",
     "Numbers",
     "Parallel",
+    "Price",
     "Row",
+    "Vocabulary",
+    "VocabularySize",
+    "Weight",
+    "attention_ratio",
+    "budget",
+    "builtin_morphemes",
     "builtin_passage",
+    "code",
     "compare",
     "efficiency",
     "fairness",
     "gini",
     "letters",
+    "measured_ratios",
+    "mixture",
+    "morphology",
     "numbers",
+    "optimum",
+    "read_morphemes",
     "read_parallel",
+    "read_prices",
     "renyi_efficiency",
     "renyi_entropy",
+    "vocabulary",
+    "vocabulary_size",
+    "weight",
 ]

@@ -100,7 +100,7 @@ def fairness(tok: Tokenizer, texts: Collection, *, window: int = 128_000, price:
     if not texts.texts:
         raise SubwordValueError("there is no text to compare")
     wanted = list(dict.fromkeys(each for row in texts.texts for each in (row.text, row.reference, _nfc(row.text))))
-    around = texts.layout == "flores"
+    around = texts.layout in ("flores", "flores+")
     counts = tok.count_batch(wanted, allowed_special=set(), disallowed_special=(), add_special_tokens=around)
     tokens = dict(zip(wanted, counts, strict=True))
     rows = []

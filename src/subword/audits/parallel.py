@@ -1,25 +1,34 @@
 """The same content in many languages: read from a folder, or the passage that comes with the package.
 
-Three layouts are recognised:
+These layouts are recognised:
 
 * FLORES-200: folders `dev` and `devtest` (or one of them) with a file a language, `hin_Deva.dev`, aligned by line. As
   in A. Petrov et al. 2023, "Language Model Tokenizers Introduce Unfairness Between Languages", the lines of all files
   of a language are one text, with a space between two; the empty line after a file's last newline is one of them.
+* FLORES+: files `.parquet` or `.jsonl`, in the folder or in `dev` and `devtest`, with the fields `id`, `iso_639_3`,
+  `iso_15924` and `text`; `split`, where there is one. Sentences are aligned by split and id. Where a language has
+  several varieties in one script, the field `glottocode` tells them apart.
 * Tatoeba, as its test sets are handed out: two files a pair of languages, `tatoeba.fra-eng.fra` and
   `tatoeba.fra-eng.eng`, aligned by line. Each language has English sentences of its own to be compared with.
+* Tatoeba, as it exports all it has: `sentences.csv` (a number, a language and a sentence, with tabs between) and
+  `links.csv` (the numbers of two sentences that say the same). Each sentence of a language is taken once, with the
+  first that it is linked with; a language with fewer than 100 such sentences is left out.
 * UDHR, and whatever else has a file a language: `hin.txt`, or `udhr_hin.txt` with the head that the project "UDHR in
   Unicode" gives its files, which is left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..arguments import path_of
+from ..corpus.tables import pyarrow_or_error
 from ..errors import SubwordOSError, SubwordValueError
 
 REFERENCE = "eng"
@@ -49,7 +58,7 @@ class Collection:
 
     source: str
     layout: str
-    """`"built-in"`, `"flores"`, `"tatoeba"` or `"udhr"`."""
+    """`"built-in"`, `"flores"`, `"flores+"`, `"tatoeba"` or `"udhr"`."""
     reference: str
     """The code of the language that all others are compared with."""
     texts: tuple[Parallel, ...]
@@ -85,6 +94,10 @@ def read_parallel(folder: str | os.PathLike[str], reference: str = REFERENCE) ->
     if not root.is_dir():
         raise SubwordOSError(2, "no such folder", str(root))
     names = sorted(path.name for path in root.iterdir() if path.is_file())
+    if tables := _tables(root):
+        return _flores_plus(root, tables, reference)
+    if {"sentences.csv", "links.csv"} <= set(names):
+        return _tatoeba_export(root, reference)
     if any((root / split).is_dir() for split in ("dev", "devtest")):
         return _flores(root, reference)
     if pairs := [found for name in names if (found := _PAIR.fullmatch(name))]:
@@ -92,8 +105,9 @@ def read_parallel(folder: str | os.PathLike[str], reference: str = REFERENCE) ->
     if texts := {name: root / name for name in names if name.endswith(".txt") and not name.startswith(".")}:
         return _udhr(root, texts, reference)
     raise SubwordValueError(
-        f"{root}: no parallel texts. Known are dev/CODE.dev and devtest/CODE.devtest (FLORES), NAME.fra-eng.fra with "
-        "NAME.fra-eng.eng (Tatoeba), and a file a language, CODE.txt (UDHR)"
+        f"{root}: no parallel texts. Known are dev/CODE.dev and devtest/CODE.devtest (FLORES), .parquet and .jsonl "
+        "files (FLORES+), NAME.fra-eng.fra with NAME.fra-eng.eng, or sentences.csv with links.csv (Tatoeba), and a "
+        "file a language, CODE.txt (UDHR)"
     )
 
 
@@ -111,6 +125,134 @@ def _flores(root: Path, reference: str) -> Collection:
             raise SubwordValueError(f"{root}: {code} has {told[0]}, {first} has {told[1]}: they are not parallel")
         texts[code] = " ".join(line for lines in splits.values() for line in lines)
     return _of(root, "flores", first, texts)
+
+
+def _tables(root: Path) -> list[Path]:
+    folders = [folder for folder in (root, root / "dev", root / "devtest") if folder.is_dir()]
+    return [
+        path
+        for folder in folders
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.suffix.lower() in (".parquet", ".jsonl") and not path.name.startswith(".")
+    ]
+
+
+_NEEDED = ("id", "iso_639_3", "iso_15924", "text")
+_OPTIONAL = ("glottocode", "split")
+
+
+def _flores_plus(root: Path, tables: list[Path], reference: str) -> Collection:
+    """A language has the sentences that it has; it is compared with the same ones in the language of reference."""
+    found: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
+    for path in tables:
+        folder = path.parent.name if path.parent != root else path.stem if path.stem in ("dev", "devtest") else ""
+        for row in _rows(path):
+            place = (str(row.get("split") or folder), int(row["id"]))
+            variety = (f"{row['iso_639_3']}_{row['iso_15924']}", str(row.get("glottocode") or ""))
+            sentences = found.setdefault(variety, {})
+            if place in sentences:
+                raise SubwordValueError(
+                    f"{path}: {variety[0]} has sentence {place[1]} of {place[0] or 'its text'} twice"
+                )
+            sentences[place] = str(row["text"])
+    several = [code for code, _ in found]
+    named = {
+        code if several.count(code) == 1 or not variety else f"{code}_{variety}": sentences
+        for (code, variety), sentences in found.items()
+    }
+    first = _find(root, named, reference)
+    rows = []
+    for code, sentences in named.items():
+        both = sorted(sentences.keys() & named[first].keys())
+        if not both:
+            raise SubwordValueError(f"{root}: {code} and {first} have no sentence in common: they are not parallel")
+        rows.append(Parallel(code, " ".join(sentences[at] for at in both), " ".join(named[first][at] for at in both)))
+    return Collection(str(root), "flores+", first, tuple(rows))
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table of FLORES+, with a number for an id and a text that is one."""
+    for number, row in _parquet_rows(path) if path.suffix.lower() == ".parquet" else _json_rows(path):
+        missing = [name for name in _NEEDED if not isinstance(row, dict) or row.get(name) is None]
+        if missing or not isinstance(row["text"], str) or not re.fullmatch(r"[0-9]{1,15}", str(row["id"])):
+            problem = f"no {', '.join(missing)}" if missing else "an id that is no number, or a text that is none"
+            raise SubwordValueError(f"{path}, row {number}: {problem}; FLORES+ has {', '.join(_NEEDED)}")
+        yield row
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(_read(path).split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise SubwordValueError(f"{path}, row {number}: not JSON: {error}") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    pa = pyarrow_or_error(f"{path}: to read this file")
+    import pyarrow.parquet as pq
+
+    try:
+        names = pq.read_schema(path).names
+        table = pq.read_table(path, columns=[name for name in (*_NEEDED, *_OPTIONAL) if name in names])
+    except pa.ArrowException as error:
+        raise SubwordValueError(f"{path}: damaged .parquet file: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise SubwordOSError(error.errno, error.strerror or str(error), str(path)) from error
+    yield from enumerate(table.to_pylist(), 1)
+
+
+MOST_SENTENCES, LEAST_SENTENCES = 1000, 100
+"""Of Tatoeba's export, so many sentences of a language are taken; a language with fewer than the least is left out."""
+
+
+def _tatoeba_export(root: Path, reference: str) -> Collection:
+    """The files have some hundred megabytes: they are read line by line, the sentences three times."""
+    sentences, links = root / "sentences.csv", root / "links.csv"
+    ours = {number for number, code, _ in _cells(sentences, 3) if _is(code, reference)}
+    if not ours:
+        raise SubwordValueError(
+            f"{root}: no sentence in {reference!r}; reference= (--reference) names another language"
+        )
+    linked: dict[str, str] = {}
+    for one, two in _cells(links, 2):
+        if two in ours and one not in ours:
+            linked.setdefault(one, two)
+    taken: dict[str, list[tuple[str, str]]] = {}
+    first = reference
+    for number, code, text in _cells(sentences, 3):
+        if number in ours:
+            first = code
+        elif number in linked and len(rows := taken.setdefault(code, [])) < MOST_SENTENCES and code.isalpha():
+            rows.append((text, linked[number]))
+    taken = {code: rows for code, rows in taken.items() if len(rows) >= LEAST_SENTENCES}
+    wanted = {number for rows in taken.values() for _, number in rows}
+    english = {number: text for number, _, text in _cells(sentences, 3) if number in wanted}
+    if not taken:
+        raise SubwordValueError(
+            f"{root}: no language has {LEAST_SENTENCES} sentences that links.csv links with {reference!r}"
+        )
+    found = [
+        Parallel(code, " ".join(text for text, _ in rows), " ".join(english[number] for _, number in rows))
+        for code, rows in sorted(taken.items())
+    ]
+    return Collection(str(root), "tatoeba", first, tuple(found))
+
+
+def _cells(path: Path, least: int) -> Iterator[list[str]]:
+    """The lines of one of Tatoeba's files, which have tabs between cells and no quotes."""
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                cells = line.rstrip("\r\n").split("\t")
+                if len(cells) < least:
+                    raise SubwordValueError(f"{path}, line {number}: {len(cells)} cells with tabs between, not {least}")
+                yield cells[:least]
+    except UnicodeDecodeError as error:
+        raise SubwordValueError(f"{path}: not UTF-8 ({error.reason}); convert it first") from error
+    except OSError as error:
+        raise SubwordOSError(error.errno, error.strerror, str(path)) from error
 
 
 _PAIR = re.compile(r"(?P<head>.*)\.(?P<one>[A-Za-z_]+)-(?P<two>[A-Za-z_]+)\.(?:(?P=one)|(?P=two))")

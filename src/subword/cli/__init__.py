@@ -21,7 +21,8 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
-from .audit import audit
+from .audit_parts import audit
+from .budget import budget
 from .common import UsageError, one_line
 from .compare import compare
 from .convert import convert
@@ -48,6 +49,7 @@ COMMANDS = {
         encode,
         decode,
         count,
+        budget,
         compare,
         diff,
         doctor,

@@ -12,15 +12,23 @@ import typer.core
 from rich.text import Text
 
 from ..audits import Collection, builtin_passage, read_parallel
+from ..audits import code as measure_code
 from ..audits import efficiency as measure_efficiency
 from ..audits import fairness as measure_fairness
 from ..audits import letters as measure_letters
+from ..audits import morphology as measure_morphology
 from ..audits import numbers as measure_numbers
+from ..audits import vocabulary as measure_vocabulary
+from ..audits import vocabulary_size as measure_size
 from ..audits.efficiency import ALPHA, Efficiency
 from ..audits.fairness import Fairness
 from ..corpus import find_files, read_texts
 from ..report import audits as report
-from ..report.parts import Part, lines, renderables
+from ..report.code import code_part
+from ..report.morphology import morphology_part
+from ..report.parts import Part
+from ..report.vocabulary import vocabulary_part
+from ..report.vocabulary_size import sizes_part
 from ..tokenizer import Tokenizer, load
 from ..writing import replacing
 from . import common
@@ -66,6 +74,18 @@ def _size(value: str | int) -> int:
     return size
 
 
+def parse_parameters(value: str | int) -> int:
+    """A number of parameters, as people write it.
+
+    >>> parse_parameters("8b"), parse_parameters("1.5B"), parse_parameters("135M")
+    (8000000000, 1500000000, 135000000)
+    """
+    if isinstance(value, int):
+        return value
+    text = value.strip().lower()
+    return 1000 * common.parse_size(text[:-1] + "m") if text.endswith("b") else common.parse_size(text)
+
+
 TextsArg = Annotated[
     list[str] | None, typer.Argument(metavar="[TEXT]...", help="Files, folders, globs, -.", show_default=False)
 ]
@@ -86,6 +106,15 @@ WindowOpt = Annotated[
 PriceOpt = Annotated[
     float | None, typer.Option("--price", metavar="X", min=0, help="The price of a million tokens, for costs.")
 ]
+WidthOpt = Annotated[
+    int, typer.Option("--width", metavar="N", min=1, help="Numbers in a row of the model's tables (its hidden size).")
+]
+ParametersOpt = Annotated[
+    int | None,
+    typer.Option(
+        "--parameters", metavar="N", parser=parse_parameters, help="Of the whole model, as in 8b.", show_default=False
+    ),
+]
 AlphaOpt = Annotated[float, typer.Option("--alpha", metavar="X", min=0, help="The order of Rényi efficiency.")]
 BesideOpt = Annotated[
     list[str] | None,
@@ -104,6 +133,8 @@ def report_(
     reference: ReferenceOpt = "eng",
     window: WindowOpt = 128_000,
     price: PriceOpt = None,
+    width: WidthOpt = 4096,
+    parameters: ParametersOpt = None,
     beside: BesideOpt = None,
     alpha: AlphaOpt = ALPHA,
     html: HtmlOpt = None,
@@ -114,25 +145,34 @@ def report_(
     special: common.SpecialOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
-    """The whole report: efficiency on the texts, if there are any, fairness across languages, numbers, letters.
+    """The whole report: efficiency on the texts, if there are any, fairness across languages, numbers, letters, code,
+    morphology, the vocabulary and what it costs a model.
 
     \b
     Examples:
       subword audit o200k_base
       subword audit tokenizer.json book.txt --beside src/ --html audit.html
     """
-    tok, name = _start(tokenizer, pattern, regex, special, html, force)
+    tok, name = start(tokenizer, pattern, regex, special, html, force)
     data: dict[str, Any] = {"tokenizer": name, "fingerprint": tok.fingerprint, "vocabulary": len(tok.vocab)}
     parts: list[Part] = []
+    held = texts_of(tok, texts, field)
     if texts or beside:
-        found = _efficiency(tok, texts, beside, field, alpha)
+        found = efficiency_of(tok, held, texts, beside, field, alpha)
         data["efficiency"] = found
         parts.append(report.efficiency_part(found))
-    fair = _fairness(tok, parallel, reference, window, price)
+    fair = fairness_of(tok, parallel, reference, window, price)
     cut, spelt = measure_numbers(tok), measure_letters(tok)
-    data |= {"fairness": fair, "numbers": cut, "letters": spelt}
-    parts += [report.fairness_part(fair), report.numbers_part(cut), report.letters_part(spelt)]
-    _show(tok, name, data, parts, json, html, brief=True)
+    programs, words = measure_code(tok, name=name), measure_morphology(tok)
+    entries = measure_vocabulary(tok)
+    size = measure_size(
+        tok, held, name=name, source=source_of(texts or []), width=width, parameters=parameters, window=window
+    )
+    data |= {"fairness": fair, "numbers": cut, "letters": spelt, "code": programs, "morphology": words}
+    data |= {"entries": entries, "size": size}
+    parts += [report.fairness_part(fair), report.numbers_part(cut), report.letters_part(spelt), code_part(programs)]
+    parts += [morphology_part(words), vocabulary_part(entries), sizes_part(size)]
+    show(tok, name, data, parts, json, html, brief=True)
 
 
 @audit.command()
@@ -160,9 +200,9 @@ def efficiency(
     """
     if not texts and not beside:
         raise common.UsageError("no text: give files, folders, or - for standard input")
-    tok, name = _start(tokenizer, pattern, regex, special, html, force)
-    found = _efficiency(tok, texts, beside, field, alpha)
-    _show(tok, name, found, [report.efficiency_part(found)], json, html)
+    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    found = efficiency_of(tok, texts_of(tok, texts, field), texts, beside, field, alpha)
+    show(tok, name, found, [report.efficiency_part(found)], json, html)
 
 
 @audit.command()
@@ -190,9 +230,9 @@ def fairness(
       subword audit fairness cl100k_base --parallel flores200_dataset/ --json
       subword audit fairness tokenizer.json --parallel udhr/ --window 200k --price 2.50
     """
-    tok, name = _start(tokenizer, pattern, regex, special, html, force)
-    found = _fairness(tok, parallel, reference, window, price)
-    _show(tok, name, found.languages, [report.fairness_part(found)], json, html)
+    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    found = fairness_of(tok, parallel, reference, window, price)
+    show(tok, name, found.languages, [report.fairness_part(found)], json, html)
 
 
 @audit.command()
@@ -212,9 +252,9 @@ def numbers(
       subword audit numbers gpt2
       subword audit numbers tokenizer.json --json
     """
-    tok, name = _start(tokenizer, pattern, regex, special, html, force)
+    tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = measure_numbers(tok)
-    _show(tok, name, found, [report.numbers_part(found)], json, html)
+    show(tok, name, found, [report.numbers_part(found)], json, html)
 
 
 @audit.command()
@@ -234,12 +274,12 @@ def letters(
       subword audit letters o200k_base
       subword audit letters tokenizer.json --json
     """
-    tok, name = _start(tokenizer, pattern, regex, special, html, force)
+    tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = measure_letters(tok)
-    _show(tok, name, found, [report.letters_part(found)], json, html)
+    show(tok, name, found, [report.letters_part(found)], json, html)
 
 
-def _start(
+def start(
     tokenizer: str,
     pattern: str | None,
     regex: str | None,
@@ -249,32 +289,47 @@ def _start(
 ) -> tuple[Tokenizer, str]:
     """The tokenizer and what to call it; an output that could not be written is refused before the work."""
     if html is not None:
-        if html.suffix.lower() not in (".html", ".htm"):
-            raise common.UsageError(f"--html {html}: a report is an .html file; the name must say so")
-        common.check_out(html, force)
+        check_html(html, force)
     return load(tokenizer, **common.left_out(pattern, regex, special)), Path(tokenizer).name
 
 
-def _efficiency(
-    tok: Tokenizer, texts: Sequence[str] | None, beside: Sequence[str] | None, field: str, alpha: float
+def check_html(html: Path, force: bool) -> None:
+    """Refuse a report that could not be written at the end of the work, before it begins."""
+    if html.suffix.lower() not in (".html", ".htm"):
+        raise common.UsageError(f"--html {html}: a report is an .html file; the name must say so")
+    common.check_out(html, force)
+
+
+def texts_of(tok: Tokenizer, texts: Sequence[str] | None, field: str) -> list[bytes]:
+    """The texts in files. All are held, since several parts look at them, and standard input is read only once."""
+    return list(read_texts(find_files(texts), field, whole=common.must_stay_whole(tok))) if texts else []
+
+
+def efficiency_of(
+    tok: Tokenizer,
+    held: list[bytes],
+    texts: Sequence[str] | None,
+    beside: Sequence[str] | None,
+    field: str,
+    alpha: float,
 ) -> list[Efficiency]:
-    groups = [group for group in ([*(texts or ())], *([name] for name in beside or ())) if group]
-    whole = common.must_stay_whole(tok)
-    found = []
-    for group in groups:
-        name = Path(group[0]).name or group[0]
-        parts = read_texts(find_files(group), field, whole=whole)
-        source = name if len(group) == 1 else f"{name} and {len(group) - 1} more"
-        found.append(measure_efficiency(tok, parts, source=source, alpha=alpha))
-    return found
+    groups = [(source_of(texts), held)] if texts else []
+    groups += [(source_of([each]), texts_of(tok, [each], field)) for each in beside or ()]
+    return [measure_efficiency(tok, parts, source=source, alpha=alpha) for source, parts in groups]
 
 
-def _fairness(tok: Tokenizer, parallel: str | None, reference: str, window: int, price: float | None) -> Fairness:
+def source_of(texts: Sequence[str]) -> str:
+    """What to call texts, by the names of their files."""
+    name = (Path(texts[0]).name or texts[0]) if texts else "text"
+    return name if len(texts) < 2 else f"{name} and {len(texts) - 1} more"
+
+
+def fairness_of(tok: Tokenizer, parallel: str | None, reference: str, window: int, price: float | None) -> Fairness:
     texts: Collection = builtin_passage() if parallel is None else read_parallel(parallel, reference)
     return measure_fairness(tok, texts, window=window, price=price)
 
 
-def _show(
+def show(
     tok: Tokenizer, name: str, data: Any, parts: Sequence[Part], json: bool, html: Path | None, brief: bool = False
 ) -> None:
     if html is not None:
@@ -282,13 +337,7 @@ def _show(
             file.write(report.audit_page(tok, name, parts).encode())
     if json:
         common.print_json(report.plain(data))
-    elif sys.stdout.isatty():
-        console = common.console()
-        console.print(Text(f"Audit of {name}", "bold"))
-        for each in renderables(parts, brief):
-            console.print(each)
-        if brief:
-            console.print(Text("\nA part by itself, whole: subword audit PART. To look at: --html FILE.", "dim"))
-    else:
-        for cells in lines(parts):
-            common.print_tsv(*cells)
+        return
+    common.print_parts(parts, f"Audit of {name}", brief)
+    if brief and sys.stdout.isatty():
+        common.console().print(Text("\nA part by itself, whole: subword audit PART. To look at: --html FILE.", "dim"))

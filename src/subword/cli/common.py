@@ -21,6 +21,7 @@ from ..corpus import Document, find_files, name_of, read_documents, size_on_disk
 from ..errors import SpecialTokenError, SubwordOSError, SubwordValueError
 from ..formats import FORMATS
 from ..report import progress as progress_report
+from ..report.parts import Part, lines, renderables
 from ..report.progress import HOWS, How
 from ..report.progress import Report as Report
 from ..report.progress import ticking as ticking
@@ -296,6 +297,22 @@ def print_card(rows: Sequence[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in rows) + 2
     for name, value in rows:
         print(name.ljust(width) + value.replace("\n", "\n" + " " * width))
+
+
+def print_parts(parts: Sequence[Part], title: str = "", brief: bool = False) -> None:
+    """A report: on a terminal as one looks at it, through a pipe as lines with tabs between the cells.
+
+    `brief`: long tables without their middle, on a terminal.
+    """
+    if not sys.stdout.isatty():
+        for cells in lines(parts):
+            print_tsv(*cells)
+        return
+    out = console()
+    if title:
+        out.print(Text(title, "bold"))
+    for each in renderables(parts, brief):
+        out.print(each)
 
 
 def binary_stdout() -> BinaryIO:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from ..corpus import name_of
+from ..errors import SubwordValueError
+from ..provider import PROVIDERS, Provider
 from ..tokenizer import load
 from . import common
 
@@ -46,11 +50,30 @@ class Total:
 
 
 def count(
-    tokenizer: common.TokenizerArg,
+    tokenizer: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TOKENIZER", help="A tokenizer file or known name; none with --provider.", show_default=False
+        ),
+    ] = None,
     files: common.FilesArg = None,
     text: common.TextOpt = None,
     allow_special: common.AllowOpt = None,
     ordinary: common.OrdinaryOpt = False,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            "--provider",
+            metavar="NAME",
+            parser=common.one_of(*PROVIDERS),
+            show_default=False,
+            help=f"Ask a provider's counting endpoint instead of a tokenizer: {', '.join(PROVIDERS)}.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="The provider's model.", show_default=False),
+    ] = None,
     add_special_tokens: common.BothEndsOpt = False,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
@@ -66,13 +89,31 @@ def count(
     On a terminal a table; through a pipe the same with tabs, a heading first and the total last. --json prints
     {"files": [...], "total": {...}}.
 
+    With --provider anthropic there is no TOKENIZER: each file is sent to Anthropic's counting endpoint, as one message,
+    through the provider's own package (pip install "subword[anthropic]") and with your key (ANTHROPIC_API_KEY). Tokens
+    are those of the text; what marks a message is told beside them.
+
     \b
     Examples:
       subword count tokenizer.json book.txt notes/
       subword count tokenizer.json --text "How long is this?"
       subword count tokenizer.json corpus/*.jsonl.zst --field content --json
       git diff | subword count tokenizer.json
+      subword count --provider anthropic --model MODEL CLAUDE.md
     """
+    if provider is not None:
+        if allow_special or ordinary or add_special_tokens or pattern or regex or special:
+            raise common.UsageError("--provider counts as the provider does: options of tokenizers say nothing to it")
+        if model is None:
+            raise common.UsageError("--provider needs --model NAME: each model counts in its own way")
+        _by_provider(
+            Provider(provider, model),
+            common.Input([*filter(None, [tokenizer]), *(files or ())] or None, text, field, stdin_format),
+            json,
+        )
+        return
+    if tokenizer is None or model is not None:
+        raise common.UsageError("name a TOKENIZER" if tokenizer is None else "--model is for --provider")
     source = common.Input(files, text, field, stdin_format)
     tok = load(tokenizer, **common.left_out(pattern, regex, special))
     how = common.policy(tok, allow_special, ordinary)
@@ -93,12 +134,33 @@ def count(
     _render(list(totals.values()), json)
 
 
-def _render(totals: list[Total], json: bool) -> None:
+def _by_provider(provider: Provider, source: common.Input, json: bool) -> None:
+    """Each document is one message; what a message takes beside its text is told apart."""
+    totals: dict[str, Total] = {}
+    for document in source.documents(whole=True):
+        name = name_of(document.path)
+        data = b"".join(document.parts)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise SubwordValueError(f"{name}: not UTF-8 (byte {error.start}): a provider takes text only") from error
+        totals.setdefault(name, Total(name)).add(Total(name, 1, provider.count(text), len(data), len(text)))
+    first, more = provider.overhead
+    overhead = {"message": first, "further_message": more}
+    _render(list(totals.values()), json, {"provider": "anthropic", "model": provider.model, "overhead": overhead})
+    if not json:
+        told = (
+            f"{provider.model} adds {first:,} tokens to a request with one message, and {more:,} with each further one"
+        )
+        print(told, file=sys.stderr)
+
+
+def _render(totals: list[Total], json: bool, about: dict[str, Any] | None = None) -> None:
     everything = Total("total")
     for total in totals:
         everything.add(total)
     if json:
-        common.print_json({"files": [total.row() for total in totals], "total": everything.row()})
+        common.print_json({"files": [total.row() for total in totals], "total": everything.row(), **(about or {})})
         return
     lines = totals + ([everything] if len(totals) != 1 else [])
     headings = list(everything.row())

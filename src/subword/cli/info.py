@@ -27,6 +27,7 @@ from ..spec import (
     BPE,
     BYTE,
     Digits,
+    LongestMatch,
     Lowercase,
     Model,
     Normalize,
@@ -131,6 +132,8 @@ def _family(model: Model) -> str:
         return f"WordPiece, longest entry first, {model.continuing_subword_prefix} inside words"
     if isinstance(model, WordLevel):
         return "whole words"
+    if isinstance(model, LongestMatch):
+        return "longest entry first"
     fallback = ", unknown characters as bytes" if np.any(model.kinds == BYTE) else ""
     if isinstance(model, Unigram):
         return f"Unigram language model{fallback}"

@@ -16,27 +16,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..arguments import path_of
-from ..errors import FormatError, SubwordValueError, warn
+from ..errors import SubwordValueError, warn
 from ..spec import Spec, Split, SplitRegex
-from ..tokenizer import Text, Tokenizer
+from ..tokenizer import Text
 from ..writing import MissingFileError, os_error
 from . import (
     clip,
     compiled,
+    converting,
+    gguf,
     hub,
     known,
     minbpe,
+    model_files,
     model_folder,
     native,
+    rwkv,
     sentencepiece,
     subword_nmt,
+    tekken,
     tiktoken,
     tokenizer_json,
     vocab_merges,
     vocab_txt,
 )
 from .bare import Input, LeftOutError
+from .converting import LossError
 from .files import read_file, write_file, write_files
+from .gguf_values import MAGIC as GGUF
+from .gguf_values import MAX_HEAD_BYTES
 
 if TYPE_CHECKING:
     from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
@@ -51,6 +59,7 @@ __all__ = [
     "DifferenceError",
     "Format",
     "LeftOutError",
+    "LossError",
     "compare",
     "convert",
     "load",
@@ -104,6 +113,8 @@ class Format:
             these as arguments; in a folder, a whole one goes first.
         folder: it is a folder of files.
         said: what `load` must be told as `pattern` to read what `write` wrote of a spec.
+        holds_chat: it has a place for chat templates.
+        recognised: it is known by its content.
     """
 
     name: str
@@ -119,6 +130,8 @@ class Format:
     folder: bool = False
     files: Callable[[Input], tuple[Input, ...]] = lambda file: (file,)
     said: Callable[[Spec], str | SplitRegex | None] = _split_pattern
+    holds_chat: bool = False
+    recognised: bool = True
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -148,6 +161,7 @@ FORMATS: tuple[Format, ...] = (
         write=native.write,
         parts=native.PARTS,
         limits=native.LIMITS,
+        holds_chat=True,
     ),
     Format(
         name="minbpe",
@@ -159,6 +173,18 @@ FORMATS: tuple[Format, ...] = (
         write=minbpe.write,
         parts=minbpe.PARTS,
         limits=minbpe.LIMITS,
+    ),
+    Format(
+        name="gguf",
+        suffixes=(".gguf",),
+        names=("*.gguf",),
+        sign="bytes GGUF",
+        looks_like=gguf.looks_like,
+        read=_whole(gguf.read),
+        write=gguf.write,
+        parts=gguf.PARTS,
+        limits=gguf.LIMITS,
+        holds_chat=True,
     ),
     Format(
         name="sentencepiece",
@@ -208,6 +234,17 @@ FORMATS: tuple[Format, ...] = (
         files=vocab_merges.pair,
     ),
     Format(
+        name="tekken",
+        suffixes=("tekken.json",),
+        names=("*tekken*.json",),
+        sign="a JSON object with default_num_special_tokens in its config",
+        looks_like=tekken.looks_like,
+        read=_whole(tekken.read),
+        write=tekken.write,
+        parts=tekken.PARTS,
+        limits=tekken.LIMITS,
+    ),
+    Format(
         name="tokenizer.json",
         suffixes=(".json",),
         names=("tokenizer.json",),
@@ -217,6 +254,20 @@ FORMATS: tuple[Format, ...] = (
         write=tokenizer_json.write,
         parts=tokenizer_json.PARTS,
         limits=tokenizer_json.LIMITS,
+    ),
+    Format(
+        name=model_files.NAME,
+        suffixes=(),
+        names=(),
+        sign="a folder with tokenizer.json and tokenizer_config.json",
+        looks_like=model_files.looks_like,
+        read=model_files.read,
+        write=model_files.write,
+        parts=model_files.PARTS,
+        limits=model_files.LIMITS,
+        folder=True,
+        holds_chat=True,
+        recognised=False,
     ),
     Format(
         name="tiktoken",
@@ -229,6 +280,19 @@ FORMATS: tuple[Format, ...] = (
         parts=tiktoken.PARTS,
         limits=tiktoken.LIMITS,
         whole=False,
+    ),
+    Format(
+        name="rwkv",
+        suffixes=(),
+        names=("rwkv_vocab*.txt",),
+        sign="a first line of an id, a Python literal and its length",
+        looks_like=rwkv.looks_like,
+        read=rwkv.read,
+        write=rwkv.write,
+        parts=rwkv.PARTS,
+        limits=rwkv.LIMITS,
+        whole=False,
+        said=lambda spec: None,
     ),
     Format(
         name="vocab.txt",
@@ -269,7 +333,7 @@ def load(
     if _is_known(name) and pattern is None and special_tokens is None:
         return load_known(name)
     if os.path.isdir(name):
-        return model_folder.configured(load(_file_in(name), pattern, special_tokens), name)
+        return model_folder.configured(load(_file_in(name), pattern, special_tokens), model_folder.Folder(name))
     if compiled.is_on():
         kept = compiled.find_path(Input(b"", name, name, pattern, special_tokens))
         if kept is not None:
@@ -278,8 +342,13 @@ def load(
 
 
 def _local(name: str) -> str:
-    """A path; of a model on the Hub, that of the folder with its files."""
-    return hub.fetch(name, _names()) if hub.is_id(name) else name
+    """A path; of a model on the Hub, that of the folder with its files.
+
+    GGUF files stay there: each has all of a model in it.
+    """
+    if not hub.is_id(name):
+        return name
+    return hub.fetch(name, [pattern for pattern in _names() if not pattern.endswith(".gguf")])
 
 
 def _names() -> list[str]:
@@ -308,7 +377,7 @@ def _input_of(
     if os.path.isdir(name):
         name = _file_in(name)
     try:
-        data = read_file(name)
+        data = read_file(name, most={GGUF: MAX_HEAD_BYTES})
     except MissingFileError as error:
         if os.path.basename(name) != name or "." in name:
             raise
@@ -351,7 +420,7 @@ def _format_of_content(file: Input) -> Format:
         return next(row for row in FORMATS if row.name == "vocab+merges") if in_two else row
     if not file.data:
         raise file.error("the file is empty")
-    looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS)
+    looked_for = "; ".join(f"{row.sign} ({row.name})" for row in FORMATS if row.recognised)
     start = bytes(file.data[:24])
     raise file.error(f"no tokenizer format that subword reads. It starts with {start!r}; looked for {looked_for}")
 
@@ -388,14 +457,16 @@ def _known_input(name: str) -> Input:
 def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     """Write a tokenizer file, atomically: whatever happens, the old file or the new one stands there, whole.
 
+    What is written is read back first: it must be the same tokenizer, or give the same on texts meant to hurt.
+
     Args:
         spec: The tokenizer.
         path: Where to write. Its suffix says in which format: `.subword` (subword's own, holds everything), `.json`
-            (tokenizer.json of HF tokenizers), `.tiktoken`, `.codes` (subword-nmt), `.txt.gz` (CLIP) or `vocab.txt`
-            (BERT).
-        format: The name of a format (`native`, `tokenizer.json`, `tiktoken`, `vocab+merges`, `minbpe`, `subword-nmt`,
-            `clip`, `vocab.txt`), for a name that does not say. With `vocab+merges`, `path` is a folder, which is made
-            if it is not there.
+            (tokenizer.json of HF tokenizers), `tekken.json` (Mistral), `.gguf`, `.model` (SentencePiece), `.tiktoken`,
+            `.codes` (subword-nmt), `.txt.gz` (CLIP) or `vocab.txt` (BERT); a folder that is there, or a name that ends
+            in a slash, is a model's folder.
+        format: The name of a format (a row of `FORMATS`), for a name that does not say. With `model-folder` and
+            `vocab+merges`, `path` is a folder, which is made if it is not there.
 
     Returns:
         Where the file is.
@@ -407,8 +478,10 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     name = path_of(path)
     row = _format_of(name, format)
     written = row.write(spec)
-    if spec.chat and row.name != "native":
-        warn(f"{name}: this format has no place for chat templates; a .subword file has")
+    if row.parts["ids"] is not None:
+        converting.checked(spec, name, lambda: _read_back(spec, row, name, written), True, (), always=False)
+    if spec.chat and not row.holds_chat:
+        warn(f"{name}: this format has no place for chat templates; a .subword file or a model's folder has")
     return _put(name, written)
 
 
@@ -421,15 +494,23 @@ def _put(name: str, written: bytes | dict[str, bytes]) -> Path:
 
 
 class Conversion(NamedTuple):
-    """What `convert` did: where the file is, in which format, on how many texts it was compared, and what changed."""
+    """What `convert` did: where the file is, in which format, on how many texts it was compared, what changed without
+    changing an id, and what was lost."""
 
     path: Path
     format: str
     texts: int
     changed: tuple[str, ...]
+    lost: tuple[str, ...] = ()
 
 
-def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, texts: Iterable[Text] = ()) -> Conversion:
+def convert(
+    source: AnyPath | Spec,
+    path: AnyPath,
+    format: str | None = None,
+    texts: Iterable[Text] = (),
+    allow_lossy: bool = False,
+) -> Conversion:
     """Write a tokenizer in another format, after making sure that the new file means the same.
 
     What would be written is read back and compared (`comparing.compare`), before anything is written.
@@ -438,35 +519,28 @@ def convert(source: AnyPath | Spec, path: AnyPath, format: str | None = None, te
         source: a file, as for `load`, or a tokenizer that was loaded already.
         path, format: as for `save`.
         texts: on which to compare the two, beside those that the package has.
+        allow_lossy: leave out what the format cannot hold (`converting.LOSSES`).
 
     Raises:
+        LossError: the format cannot hold all of it; the message, and `lost`, say what. Nothing was written.
         DifferenceError: the two would differ; the message says on what. Nothing was written.
         SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
     """
-    from .comparing import DifferenceError, compare
-
     spec = source if isinstance(source, Spec) else load(source)
     name = path_of(path)
     row = _format_of(name, format)
-    written = row.write(spec)
-    try:
-        file = _written_input(spec, row, name, written)
-        again = Tokenizer(_format_of_content(file).read(file))
-    except FormatError as error:
-        problem = "nothing was written, because it could not be read again. This is a defect of subword"
-        raise FormatError(f"{name}: {problem}; please report it. {error}") from error
-    difference, count, changed = compare(Tokenizer(spec), again, texts)
-    if difference is not None and row.parts["ids"] is None:
-        problem = "this format holds no ids, and read from it, those of this tokenizer would be others, so nothing was"
-        raise DifferenceError(
-            f"{name}: {problem} written; Tokenizer.save writes it all the same. {difference}", difference
-        )
-    if difference is not None:
-        problem = (
-            "in this format it would not be the same tokenizer, so nothing was written. This is a defect of subword"
-        )
-        raise DifferenceError(f"{name}: {problem}; please report it. {difference}", difference)
-    return Conversion(_put(name, written), row.name, count, changed)
+    kept, lost = converting.reduced(spec, row.write, row.holds_chat, name, allow_lossy)
+    written = row.write(kept)
+    done = converting.checked(
+        kept, name, lambda: _read_back(kept, row, name, written), row.parts["ids"] is not None, texts, always=True
+    )
+    return Conversion(_put(name, written), row.name, done.texts, done.changed, lost)
+
+
+def _read_back(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Spec:
+    """The tokenizer that reading what was written would give."""
+    file = _written_input(spec, row, name, written)
+    return (_format_of_content(file) if row.recognised else row).read(file)
 
 
 def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str, bytes]) -> Input:
@@ -474,7 +548,7 @@ def _written_input(spec: Spec, row: Format, name: str, written: bytes | dict[str
     files = {name: written} if isinstance(written, bytes) else written
     first, data = next(iter(files.items()))
     if row.whole:
-        return Input(data, first)
+        return Input(data, first, None, others=files)
     specials = {token.content: token.id for token in spec.extra if token.kind == "special"}
     return Input(data, first, None, row.said(spec), specials, files)
 
@@ -483,9 +557,12 @@ def _format_of(name: str, format: str | None) -> Format:
     for row in FORMATS:
         if row.name == format if format is not None else name.lower().endswith(row.suffixes):
             return row
+    if format is None and (name.endswith(("/", os.sep)) or os.path.isdir(name)):
+        return _format_of(name, model_files.NAME)
+    names = ", ".join(row.name for row in FORMATS)
     if format is None:
         endings = ", ".join(f"{' or '.join(row.suffixes)} ({row.name})" for row in FORMATS if row.suffixes)
-        names = ", ".join(row.name for row in FORMATS)
+        endings += f", or / ({model_files.NAME})"
         raise SubwordValueError(f"{name}: the name says no format; end it in {endings}, or pass format= ({names})")
     names = ", ".join(repr(row.name) for row in FORMATS)
     raise SubwordValueError(f"unknown format {format!r}; the formats are {names}")

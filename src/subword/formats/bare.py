@@ -22,6 +22,7 @@ from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Packed, Spec, Split, Sp
 from . import known
 from .files import read_file
 from .json_node import shown
+from .published import Published
 
 Splitting: TypeAlias = Split | SplitRegex
 
@@ -107,6 +108,11 @@ def what_is_left_out(file: Input, kind: str, *digests: str) -> Said:
         special = row.special_tokens if special is None else special
     if pattern is None or special is None:
         missing = [name for name, value in (("pattern", pattern), ("special_tokens", special)) if value is None]
+        if isinstance(row, Published):
+            problem = (
+                f"{file.name}: this is {row.name}'s vocabulary, and it depends on the model which special tokens it has"
+            )
+            raise LeftOutError(f"{problem}; pass special_tokens= to load(): {row.advice}", problem)
         problem = (
             f"{file.name}: {kind} holds neither the split pattern nor the special tokens, and this one (SHA-256 "
             f"{digests[0][:12]}…) is none that subword knows"
@@ -118,7 +124,7 @@ def what_is_left_out(file: Input, kind: str, *digests: str) -> Said:
         raise LeftOutError(f"{problem}; {advice}", problem)
     splitting = pattern if isinstance(pattern, SplitRegex) else Split(find_pattern(pattern).name)
     special = checked_special_tokens(special)
-    return Said(splitting, special, {} if row is None else known.roles_of(special))
+    return Said(splitting, special, known.roles_of(row, special))
 
 
 def splitting_by(regex: str) -> Splitting:
@@ -243,7 +249,7 @@ def special_tokens_of(spec: Spec) -> dict[str, int]:
 
 def warn_of_roles(spec: Spec, kind: str, *digests: str) -> None:
     """Say which roles are lost: all but those that `load` knows of the file."""
-    kept = {} if known.by_content(digests) is None else known.roles_of(special_tokens_of(spec))
+    kept = known.roles_of(known.by_content(digests), special_tokens_of(spec))
     lost = [name for name, id in spec.roles.items() if kept.get(name) != id]
     if lost:
         text = f"{kind} has no place for the roles {', '.join(lost)}"

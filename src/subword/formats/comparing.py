@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..engine import text_bytes
 from ..errors import SubwordValueError
 from ..spec import BPE, Decode, Spec
 from ..tokenizer import Text, Tokenizer
+from .converting import stages_that_rewrite
 from .probes import probe_texts
 
 NOT_COMPARED = ("roles", "notes", "chat")
@@ -103,7 +105,12 @@ def _tokens(one: Spec, other: Spec) -> Difference | None:
 
 
 def _extra(one: Spec, other: Spec) -> Difference | None:
-    mine, theirs = ({token.content: token for token in spec.extra} for spec in (one, other))
+    # Where no stage rewrites text, it is all the same before or behind which a token is taken.
+    plain = not any(any(stages_that_rewrite(spec.stages)) for spec in (one, other))
+    mine, theirs = (
+        {token.content: replace(token, normalized=token.normalized and not plain) for token in spec.extra}
+        for spec in (one, other)
+    )
     return _first_of("the extra token", mine, theirs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from ..errors import FormatError
 from ..writing import mode_of, os_error, replacing
@@ -12,8 +13,10 @@ MAX_FILE_BYTES = 2**30
 """Larger files are refused before they are read. The largest tokenizer files known have some 35 MB."""
 
 
-def read_file(path: str, what: str = "a tokenizer") -> bytes:
+def read_file(path: str, what: str = "a tokenizer", most: Mapping[bytes, int] = MappingProxyType({})) -> bytes:
     """The content of a file; `what` it should hold, errors name.
+
+    Of files that start as the keys of `most` say, so many bytes are enough: what follows are a model's tensors.
 
     Raises:
         SubwordOSError: it cannot be read.
@@ -21,7 +24,9 @@ def read_file(path: str, what: str = "a tokenizer") -> bytes:
     """
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            data = file.read(4)
+            enough = most.get(data)
+            data += file.read(MAX_FILE_BYTES + 1 if enough is None else enough - len(data))
     except OSError as error:
         raise os_error(error, f"cannot read {what}", path) from error
     if len(data) > MAX_FILE_BYTES:
@@ -51,8 +56,8 @@ def write_files(folder: str, files: Mapping[str, bytes]) -> None:
         SubwordOSError: one cannot be written.
     """
     try:
-        os.makedirs(folder, exist_ok=True)
         for name in files:
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             mode_of(os.path.realpath(os.path.join(folder, name)))
     except OSError as error:
         raise os_error(error, "cannot write a tokenizer", folder) from error

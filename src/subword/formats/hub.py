@@ -63,5 +63,6 @@ def fetch(name: str, patterns: Sequence[str]) -> str:
     except (errors.HfHubHTTPError, OSError) as error:
         raise SubwordOSError(f"{name}: cannot be downloaded: {type(error).__name__}: {error}") from error
     if not os.path.isdir(folder):
-        raise SubwordOSError(f"{name}: the model has no tokenizer file (looked for {', '.join(patterns)})")
+        looked_for = f"looked for {', '.join(patterns)}; .gguf files hold whole models and are not fetched"
+        raise SubwordOSError(f"{name}: the model has no tokenizer file ({looked_for})")
     return folder

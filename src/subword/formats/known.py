@@ -22,6 +22,8 @@ from typing import NamedTuple, TypeAlias
 from ..errors import SubwordValueError, warn
 from ..writing import MissingFileError
 from .files import write_file
+from .published import BY_SHA256 as PUBLISHED
+from .published import Published
 
 PUBLISHER = "https://openaipublic.blob.core.windows.net"
 MIRROR = "SUBWORD_MIRROR"
@@ -139,17 +141,18 @@ KNOWN: dict[str, Known] = {
 }
 
 
-def roles_of(special_tokens: Mapping[str, int]) -> dict[str, int]:
-    """What the special tokens of these vocabularies are for: `<|endoftext|>` ends a text (tiktoken's `eot_token`)."""
-    return {"eos": special_tokens[END]} if END in special_tokens else {}
+def roles_of(row: Known | Published | None, special_tokens: Mapping[str, int]) -> dict[str, int]:
+    """What the special tokens of a vocabulary are for: mostly, `<|endoftext|>` ends a text (tiktoken's `eot_token`)."""
+    roles = {} if row is None else row.roles if isinstance(row, Published) else {"eos": END}
+    return {role: special_tokens[token] for role, token in roles.items() if token in special_tokens}
 
 
-def by_content(digests: Collection[str]) -> Known | None:
+def by_content(digests: Collection[str]) -> Known | Published | None:
     """The vocabulary whose files have these SHA-256, in any order."""
     for row in KNOWN.values():
         if sorted(file.sha256 for file in row.files) == sorted(digests):
             return row
-    return None
+    return next((PUBLISHED[digest] for digest in digests if len(digests) == 1 and digest in PUBLISHED), None)
 
 
 # ======================== where the files are ========================

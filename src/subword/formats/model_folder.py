@@ -16,13 +16,26 @@ from its last one on. `add_bos_token` and `add_eos_token` count where the tokeni
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ..errors import FormatError
-from ..spec import BPE, MAX_ID, ExtraToken, MatchTokens, Packed, Spec, Template, Vocab
+from ..spec import (
+    BPE,
+    BYTE,
+    MAX_ID,
+    UNUSED,
+    ExtraToken,
+    MatchTokens,
+    Packed,
+    ScoreBPE,
+    Spec,
+    Template,
+    Unigram,
+    Vocab,
+)
 from ..writing import os_error
 from .files import read_file
 from .json_node import Node, parse, shown
@@ -35,7 +48,35 @@ DEFAULT = "default"
 """What a chat template without a name is called."""
 
 
-def configured(spec: Spec, folder: str) -> Spec:
+class Folder:
+    """Files by their names: in a folder, or, where they are given, in memory."""
+
+    def __init__(self, path: str, files: Mapping[str, bytes] | None = None) -> None:
+        self.path = path
+        self.files = files
+
+    def where(self, name: str) -> str:
+        """What errors call a file."""
+        return os.path.join(self.path, name)
+
+    def read(self, name: str, what: str) -> bytes | None:
+        """A file's content, if it is there."""
+        if self.files is not None:
+            return self.files.get(name)
+        return read_file(self.where(name), what) if os.path.exists(self.where(name)) else None
+
+    def names(self, below: str) -> list[str]:
+        """The files in a folder in it; none if there is none."""
+        if self.files is not None:
+            return sorted(name.removeprefix(f"{below}/") for name in self.files if name.startswith(f"{below}/"))
+        path = self.where(below)
+        try:
+            return sorted(os.listdir(path)) if os.path.isdir(path) else []
+        except OSError as error:
+            raise os_error(error, "cannot read the chat templates", path) from error
+
+
+def configured(spec: Spec, folder: Folder) -> Spec:
     """A tokenizer that was read from a file in this folder, with what the other files say.
 
     Raises:
@@ -71,11 +112,11 @@ def with_named_tokens(spec: Spec, naming: Iterable[Node]) -> Spec:
     return replace(spec, roles=kept)
 
 
-def _object_in(folder: str, name: str) -> Node | None:
-    path = os.path.join(folder, name)
-    if not os.path.exists(path):
+def _object_in(folder: Folder, name: str) -> Node | None:
+    data = folder.read(name, "the settings of a tokenizer")
+    if data is None:
         return None
-    node = parse(read_file(path, "the settings of a tokenizer"), path)
+    node = parse(data, folder.where(name))
     node.fields()
     return node
 
@@ -147,14 +188,21 @@ def _with_token(spec: Spec, token: ExtraToken, node: Node, special: bool, has_id
 
 
 def _without_entry(spec: Spec, at: int) -> Spec:
-    """The tokenizer without an entry that is now a special token, if its model can do without."""
+    """The tokenizer whose model does not give an entry that is now a special token, if it can do without."""
     model = spec.model
     id, piece = int(model.vocab.ids[at]), model.vocab.pieces[at]
-    if not isinstance(model, BPE) or len(piece) == 1 or id == model.unk:
+    if id == model.unk:
         return spec
-    spelled = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
-    if np.any(model.merges == id) or any(spelled[a] + spelled[b] == piece for a, b in model.merges.tolist()):
+    if isinstance(model, (Unigram, ScoreBPE)):  # as tokenizer.json is read: it stays, and is never taken
+        kinds = model.kinds.copy()
+        kinds[at] = kinds[at] if kinds[at] == BYTE else UNUSED
+        return replace(spec, model=replace(model, kinds=kinds))
+    if len(piece) == 1:
         return spec
+    if isinstance(model, BPE):
+        spelled = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
+        if np.any(model.merges == id) or any(spelled[a] + spelled[b] == piece for a, b in model.merges.tolist()):
+            return spec
     rest = [each for index, each in enumerate(model.vocab.pieces) if index != at]
     return replace(spec, model=replace(model, vocab=Vocab(Packed.of(rest), np.delete(model.vocab.ids, at))))
 
@@ -186,7 +234,7 @@ def _with_ends(spec: Spec, config: Node) -> Spec:
 # ======================== chat templates ========================
 
 
-def _chat_templates(folder: str, config: Node | None) -> dict[str, str]:
+def _chat_templates(folder: Folder, config: Node | None) -> dict[str, str]:
     """The chat templates by their names."""
     found: dict[str, str] = {}
     for node in (config, _object_in(folder, OLD_TEMPLATE)):
@@ -198,22 +246,17 @@ def _chat_templates(folder: str, config: Node | None) -> dict[str, str]:
             continue
         for each in said.items():
             found[each["name"].text()] = each["template"].text()
-    path = os.path.join(folder, TEMPLATE)
-    if os.path.exists(path):
-        found[DEFAULT] = _text_in(path)
-    more = os.path.join(folder, MORE_TEMPLATES)
-    try:
-        names = sorted(os.listdir(more)) if os.path.isdir(more) else []
-    except OSError as error:
-        raise os_error(error, "cannot read the chat templates", more) from error
-    for name in names:
-        if name.endswith(".jinja"):
-            found[name.removesuffix(".jinja")] = _text_in(os.path.join(more, name))
+    names = [f"{MORE_TEMPLATES}/{name}" for name in folder.names(MORE_TEMPLATES) if name.endswith(".jinja")]
+    for name in [TEMPLATE, *names]:
+        data = folder.read(name, "a chat template")
+        if data is not None:
+            called = DEFAULT if name == TEMPLATE else name.removeprefix(f"{MORE_TEMPLATES}/").removesuffix(".jinja")
+            found[called] = _text(data, folder.where(name))
     return found
 
 
-def _text_in(path: str) -> str:
+def _text(data: bytes, path: str) -> str:
     try:
-        return read_file(path, "a chat template").decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None

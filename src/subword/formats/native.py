@@ -25,7 +25,18 @@ import numpy as np
 from .. import _core
 from ..errors import FormatError, SubwordError, SubwordValueError
 from ..patterns import DIGITS, PATTERNS, SYNTAXES
-from ..spec import BPE, MODELS, Decode, DecodeWordPiece, ScoreBPE, Spec, Unigram, WordLevel, WordPiece
+from ..spec import (
+    BPE,
+    MODELS,
+    Decode,
+    DecodeWordPiece,
+    LongestMatch,
+    ScoreBPE,
+    Spec,
+    Unigram,
+    WordLevel,
+    WordPiece,
+)
 from .json_node import Node, parse, shown
 
 MAGIC = b"subword tokenizer "
@@ -36,7 +47,7 @@ PARTS = {
     "ids": "section ids",
     "merges": "section merges, pairs of ids, the first merges first; none where outline.model.priority is rank: "
     "then the entry with the lowest id merges first. What pieces start as: outline.model, unit, end_of_word and unk. A "
-    "WordPiece or a WordLevel has none",
+    "WordPiece, a WordLevel or a LongestMatch has none",
     "pattern": "outline.stages, Split, by the name of a pattern",
     "normalization": "outline.stages, Normalize, Lowercase and PrefixSpace",
     "extra tokens": "outline.extra, with their kinds and flags; when they are taken: outline.stages, MatchTokens",
@@ -242,6 +253,7 @@ _MODEL_PROBLEMS: dict[type, Callable[..., str | None]] = {
     Unigram: _scored_problem,
     ScoreBPE: _scored_problem,
     WordLevel: lambda spec, model, piece_of: None,
+    LongestMatch: lambda spec, model, piece_of: None,
 }
 
 

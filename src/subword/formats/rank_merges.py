@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ..engine import compile_spec
 from ..errors import SubwordValueError
 from ..spec import BPE, Spec
+from .bare import refuse
 
 
 def merges_of_rank_model(spec: Spec) -> list[tuple[int, int]]:
@@ -49,6 +50,29 @@ def merge_list(spec: Spec) -> list[tuple[int, int]]:
             if left < 0:
                 raise SubwordValueError(f"only `ignore_merges` gives the token {piece!r} whole; no merges make it")
     return [(left, right) for left, right in spec.model.merges.tolist()]
+
+
+def check_order(spec: Spec, kind: str) -> None:
+    """The ids, taken as ranks, must mean what the model means.
+
+    Raises:
+        SubwordValueError: they do not; `kind` is what the format is called.
+    """
+    model = spec.model
+    if not isinstance(model, BPE):
+        refuse(kind, f"a {type(model).__name__}")
+    if model.priority == "rank" and model.ignore_merges:
+        return
+    try:
+        merges = merges_of_rank_model(spec)
+    except SubwordValueError as error:
+        refuse(kind, f"this model: {error}")
+    if model.priority == "merges" and merges != [(left, right) for left, right in model.merges.tolist()]:
+        pieces = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
+        mine = [(int(left), int(right)) for left, right in model.merges]
+        at = next(at for at, pair in enumerate([*mine, None]) if at >= len(merges) or merges[at] != pair)
+        found = " + ".join(repr(pieces[id]) for id in mine[at]) if at < len(mine) else "the end of the list"
+        refuse(kind, f"merges in another order than that of the ids they make: {found} stands at place {at}")
 
 
 def _made(spec: Spec) -> Iterator[tuple[bytes, int, int, int]]:

@@ -16,7 +16,7 @@ import re
 from binascii import a2b_base64, b2a_base64
 
 from .. import _core
-from ..errors import FormatError, SubwordValueError
+from ..errors import FormatError
 from ..spec import BPE, MAX_ID, Packed, Spec, Vocab
 from .bare import (
     Input,
@@ -30,7 +30,7 @@ from .bare import (
     what_is_left_out,
 )
 from .json_node import shown
-from .rank_merges import merges_of_rank_model
+from .rank_merges import check_order
 
 KIND = "a .tiktoken file"
 
@@ -108,28 +108,9 @@ def write(spec: Spec) -> bytes:
     missing = missing_bytes(spec.model.vocab.pieces)
     if missing:
         refuse(KIND, f"a model without tokens for the bytes {missing!r}")
-    _check_order(spec)
+    check_order(spec, KIND)
     data = b"".join(b"%b %d\n" % (b2a_base64(piece, newline=False), id) for piece, id in spec.model.vocab.items())
     digest = hashlib.sha256(data).hexdigest()
     warn_of_what_is_left_out(spec, KIND, digest)
     warn_of_roles(spec, KIND, digest)
     return data
-
-
-def _check_order(spec: Spec) -> None:
-    """The ids, taken as ranks, must mean what the model means."""
-    model = spec.model
-    if not isinstance(model, BPE):
-        refuse(KIND, f"a {type(model).__name__}")
-    if model.priority == "rank" and model.ignore_merges:
-        return
-    try:
-        merges = merges_of_rank_model(spec)
-    except SubwordValueError as error:
-        refuse(KIND, f"this model: {error}")
-    if model.priority == "merges" and merges != [(left, right) for left, right in model.merges.tolist()]:
-        pieces = dict(zip(model.vocab.ids.tolist(), model.vocab.pieces, strict=True))
-        mine = [(int(left), int(right)) for left, right in model.merges]
-        at = next(at for at, pair in enumerate([*mine, None]) if at >= len(merges) or merges[at] != pair)
-        found = " + ".join(repr(pieces[id]) for id in mine[at]) if at < len(mine) else "the end of the list"
-        refuse(KIND, f"merges in another order than that of the ids they make: {found} stands at place {at}")

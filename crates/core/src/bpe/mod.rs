@@ -200,7 +200,7 @@ impl Bpe {
     /// A hint that a piece will be encoded soon.
     #[inline]
     pub fn prepare(&self, piece: &[u8]) {
-        if self.takes_whole() {
+        if self.takes_whole() && piece.len() <= self.longest {
             self.vocab.prepare(piece);
         }
     }

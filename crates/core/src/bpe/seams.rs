@@ -1,30 +1,41 @@
 //! Places inside a piece that no entry lies across, whatever stands around them: no merge crosses such a *seam*, so both
 //! sides can be encoded by themselves.
 //!
-//! Between letters of an alphabet there are next to none, as nearly every two letters are an entry. But of the many pairs
-//! that thousands of characters can make, entries hold few: at most places in Chinese or Japanese there is a seam, and what
-//! is between two is short, and common enough to be known. So seams are looked for between characters of three bytes,
-//! and the only question is whether an entry holds these two one after the other, or ends inside of one.
+//! Of the many pairs that thousands of characters can make, entries hold few: at most places in Chinese or Japanese there
+//! is a seam, and what is between two is short, and common enough to be known. Letters of an alphabet nearly all stand side
+//! by side in some entry; but often that is a longer one, of which the letters before and behind are not here. So seams
+//! are looked for between characters of three bytes, and the questions are whether an entry holds these two and nothing
+//! more, these two and the one before, these two and the one behind, or ends inside of one.
 
 use crate::pipeline::BATCH;
 use crate::vocab::{Token, Vocab};
 
+/// Bits at places that a hash gives: some are set for two reasons, and hide a seam.
 pub struct Seams {
-    /// A bit for each pair of characters that stand side by side in an entry, by a hash: of other pairs some share one.
+    /// A bit for each pair of characters that stand side by side in an entry;
     pairs: Vec<u64>,
-    /// For the last six bits of a character, and the last four of the first byte of the one behind it: whether an entry
-    /// holds both bytes, but not both characters.
-    parts: [u16; 64],
+    /// for those of which some entry has no such character before or behind them;
+    alone: Vec<u64>,
+    /// and for three.
+    triples: Vec<u64>,
+    /// A bit for the last byte of a character and the first two of the one behind it: whether an entry has these side by
+    /// side, as far as it reaches, and not both characters.
+    parts: Vec<u64>,
+    /// The same for the last byte and the first one alone, for the last six bits and the last four of these.
+    leads: [u16; 64],
 }
 
-/// The bits of `pairs`, as a power of two: 64 KiB, some 5 % taken by a vocabulary of 200,000 entries.
-const BITS: u32 = 19;
+/// The bits of `pairs` and of `triples`, as powers of two: some 5 % taken by a vocabulary of 200,000 entries.
+const PAIRS: u32 = 19;
+const TRIPLES: u32 = 20;
 
 /// Where two characters of three bytes have fixed bits, and these bits, the first byte in the lowest.
 const FIXED: u64 = 0xc0c0_f0c0_c0f0;
 const THREE: u64 = 0x8080_e080_80e0;
-/// The first byte of Chinese, Japanese and Korean characters (and of some more) is no lower; those below are alphabets.
+/// The first byte of Chinese, Japanese and Korean characters (and of some more) is no lower. Their pieces are cut at once,
+/// and are rarely met twice. Those below are alphabets, of which pieces are cut when they are not known.
 pub const LEAD: u8 = 0xe3;
+pub const ALPHABETS: u8 = 0xe0;
 
 /// Six bytes as a number.
 #[inline]
@@ -37,38 +48,77 @@ fn six(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(eight))
 }
 
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 #[inline]
 fn place(pair: u64) -> (usize, u64) {
-    let bit = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS);
+    let bit = pair.wrapping_mul(SPREAD) >> (64 - PAIRS);
     ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+/// The place of a pair and the character behind it.
+#[inline]
+fn triple_place(pair: u64, third: &[u8; 3]) -> (usize, u64) {
+    let third = u64::from(u32::from_le_bytes([third[0], third[1], third[2], 0]));
+    let bit =
+        (pair ^ third << 41).wrapping_mul(SPREAD).wrapping_add(third.wrapping_mul(SPREAD << 32)) >> (64 - TRIPLES);
+    ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+/// The same in `parts`, which needs no hash: six bits of three bytes, but four of the one that is the first of three.
+#[inline]
+fn part_place(pair: u64) -> (usize, u64) {
+    let bit = pair >> 16 & 0x3f | pair >> 18 & 0x3c0 | pair >> 22 & 0xfc00;
+    ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+#[inline]
+fn has(map: &[u64], (word, bit): (usize, u64)) -> bool {
+    map[word] & bit != 0
+}
+
+fn set(map: &mut [u64], (word, bit): (usize, u64)) {
+    map[word] |= bit;
 }
 
 impl Seams {
     pub fn new(vocab: &Vocab) -> Self {
-        let mut seams = Self { pairs: vec![0; 1 << (BITS - 6)], parts: [0; 64] };
+        let bits = |bits: u32| vec![0; 1 << (bits - 6)];
+        let mut seams =
+            Self { pairs: bits(PAIRS), alone: bits(PAIRS), triples: bits(TRIPLES), parts: bits(16), leads: [0; 64] };
+        let Self { pairs, alone, triples, parts, leads } = &mut seams;
         for entry in (0..vocab.len() as Token).map(|token| vocab.piece(token)) {
-            for at in (1..entry.len()).filter(|&at| entry[at] & 0xf0 == 0xe0 && entry[at - 1] & 0xc0 == 0x80) {
-                if at >= 3 && at + 3 <= entry.len() {
-                    if let Some(pair) = six(entry, at - 3) {
-                        let (word, bit) = place(pair);
-                        seams.pairs[word] |= bit;
+            let starts = |at: usize| entry.get(at).is_some_and(|byte| byte & 0xf0 == 0xe0);
+            for at in (1..entry.len()).filter(|&at| starts(at) && entry[at - 1] & 0xc0 == 0x80) {
+                let (before, behind) = (&entry[at.saturating_sub(3)..at], &entry[at..entry.len().min(at + 3)]);
+                let mut six = [0x80; 8];
+                six[3 - before.len()..3].copy_from_slice(before);
+                six[3..3 + behind.len()].copy_from_slice(behind);
+                let pair = u64::from_le_bytes(six) & 0xffff_ffff_ffff;
+                if before.len() < 3 || behind.len() < 3 {
+                    leads[six[2] as usize & 63] |= 1 << (six[3] & 15);
+                }
+                // A byte that the entry does not have may be any.
+                match (before.len(), behind.len()) {
+                    (3, 3) => {
+                        set(pairs, place(pair));
+                        let third = entry[at + 3..].first_chunk().filter(|_| starts(at + 3));
+                        match third {
+                            Some(third) => set(triples, triple_place(pair, third)),
+                            None if at >= 6 && starts(at - 6) => {}
+                            None => set(alone, place(pair)),
+                        }
                     }
-                } else {
-                    seams.parts[entry[at - 1] as usize & 63] |= 1 << (entry[at] & 15);
+                    (3, 2) => (0..64).map(|third| place(pair | third << 40)).for_each(|place| {
+                        set(pairs, place);
+                        set(alone, place);
+                    }),
+                    (_, 1) => (0..64).for_each(|second| set(parts, part_place(pair | second << 32))),
+                    _ => set(parts, part_place(pair)),
                 }
             }
         }
         seams
-    }
-
-    /// Whether there is a seam between the three bytes from `at` on and the three behind them; None where these are not
-    /// two characters.
-    #[inline]
-    fn is_seam(&self, bytes: &[u8], at: usize) -> Option<bool> {
-        let pair = six(bytes, at).filter(|pair| pair & FIXED == THREE)?;
-        let (word, bit) = place(pair);
-        let part = self.parts[(pair >> 16) as usize & 63] >> (pair >> 24 & 15) & 1;
-        Some(self.pairs[word] & bit == 0 && part == 0)
     }
 
     /// Gives `visit` the pieces in parts, from seam to seam, some at once.
@@ -85,21 +135,51 @@ impl Seams {
                 if at + 6 > end {
                     break;
                 }
-                match self.is_seam(bytes, at) {
-                    None => at += 1,
-                    Some(is_seam) => {
-                        // Whether there is one is as good as random, so nothing branches on it.
-                        at += 3;
-                        parts[len] = (from, at);
-                        len += usize::from(is_seam);
-                        from = if is_seam { at } else { from };
-                    }
-                }
+                let Some(pair) = six(bytes, at).filter(|pair| pair & FIXED == THREE) else {
+                    at += 1;
+                    continue;
+                };
+                // Whether there is one is as good as random, so nothing branches on it.
+                let is_seam = !has(&self.pairs, place(pair))
+                    & (self.leads[(pair >> 16) as usize & 63] >> (pair >> 24 & 15) & 1 == 0);
+                at += 3;
+                parts[len] = (from, at);
+                len += usize::from(is_seam);
+                from = if is_seam { at } else { from };
             }
             parts[len] = (from, end);
             len += 1;
         }
         visit(&parts[..len]);
+    }
+
+    /// The same of one piece, in smaller parts: the characters around a pair are looked at as well.
+    pub fn fine_parts(&self, piece: &[u8], mut visit: impl FnMut(&[(usize, usize)])) {
+        let (mut parts, mut len) = ([(0, 0); BATCH], 0);
+        let (mut from, mut at) = (0, 0);
+        // Whether an entry has the pair and the character before it.
+        let mut before = false;
+        while at + 6 <= piece.len() {
+            let Some(pair) = six(piece, at).filter(|pair| pair & FIXED == THREE) else {
+                (at, before) = (at + 1, false);
+                continue;
+            };
+            at += 3;
+            let third = piece[at + 3..].first_chunk();
+            let behind = third.is_some_and(|third| has(&self.triples, triple_place(pair, third)));
+            let is_held = before | behind | has(&self.alone, place(pair));
+            before = behind;
+            if !(has(&self.pairs, place(pair)) & is_held) & !has(&self.parts, part_place(pair)) {
+                parts[len] = (from, at);
+                (from, len) = (at, len + 1);
+                if len == BATCH {
+                    visit(&parts);
+                    len = 0;
+                }
+            }
+        }
+        parts[len] = (from, piece.len());
+        visit(&parts[..=len]);
     }
 }
 
@@ -117,8 +197,8 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below
         };
-        let chars = ["中", "文", "字", "の", "グ", "글", "a", "é", "😀"];
-        let (mut cut, mut kept) = (0, 0);
+        let chars = ["中", "文", "字", "の", "グ", "글", "a", "é", "😀", "ก", "า", "เ", "ร", "क", "ा"];
+        let (mut cut, mut kept, mut finely) = (0, 0, 0);
         for round in 0..300 {
             let mut entries: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
             let mut merges = Vec::new();
@@ -166,9 +246,25 @@ mod tests {
                     }
                 });
                 kept += text.len() / 3;
-                assert_eq!((parts, last), (whole, text.len()), "round {round} {:?}", String::from_utf8_lossy(&text));
+                let shown = String::from_utf8_lossy(&text);
+                assert_eq!((parts, last), (whole, text.len()), "round {round} {shown:?}");
+                let (mut whole, mut parts, mut last) = (Vec::new(), Vec::new(), 0);
+                bpe.encode(&text, &mut whole);
+                seams.fine_parts(&text, |some| {
+                    for &(start, end) in some {
+                        assert_eq!(start, last);
+                        last = end;
+                        bpe.encode(&text[start..end], &mut parts);
+                        finely += usize::from(start > 0);
+                    }
+                });
+                assert_eq!((parts, last), (whole, text.len()), "round {round} {shown:?}");
             }
         }
         assert!(cut > kept / 10 && cut < kept * 9 / 10, "{cut} of {kept}");
+        assert!(
+            finely > cut + cut / 50 && finely < kept * 9 / 10,
+            "{finely} of {kept}, where {cut} are found by pairs"
+        );
     }
 }

@@ -12,6 +12,9 @@ pub const WORDS: usize = 64;
 /// A scanner looks at no more bytes behind a place that it comes to.
 const LOOK: usize = 8;
 
+const IN_UPPER: u8 = UPPER | CASELESS | MARK;
+const IN_LOWER: u8 = LOWER | CASELESS | MARK;
+
 /// A bit for each byte of the window. Of two words more the first is always 0, so that runs end.
 pub type Map = [u64; WORDS + 2];
 
@@ -124,23 +127,29 @@ impl Masks {
         if done > start {
             bits &= u64::MAX << (done - start);
         }
-        // Neighbours are mostly of one class: their bits are put in at once.
-        let (mut class, mut run) = (0, 0u128);
+        // Letters and marks take turns in many scripts: so nothing branches on which it is.
+        let (mut letter, mut upper, mut lower) = (0, 0, 0);
         while bits != 0 {
             let bit = bits.trailing_zeros() as usize;
-            let (next, size) = wide_class_at(text, start + bit);
-            if next != class {
-                self.put(word, class, run);
-                (class, run) = (next, 0);
-            }
-            run |= ((1u128 << size) - 1) << bit;
+            let (class, size) = wide_class_at(text, start + bit);
             done = start + bit + size;
+            if bit + size > 64 || class & (NUMBER | SPACE) != 0 {
+                self.put(word, class, ((1 << size) - 1) << bit);
+            } else {
+                let these = ((1u64 << size) - 1) << bit;
+                let of = |flags: u8| these & u64::from(class & flags != 0).wrapping_neg();
+                letter |= of(LETTER);
+                upper |= of(IN_UPPER);
+                lower |= of(IN_LOWER);
+            }
             if bit + size >= 64 {
                 break;
             }
             bits &= u64::MAX << (bit + size);
         }
-        self.put(word, class, run);
+        self.letter[word] |= letter;
+        self.upper[word] |= upper;
+        self.lower[word] |= lower;
         done
     }
 
@@ -154,8 +163,8 @@ impl Masks {
         set(&mut self.letter, LETTER);
         set(&mut self.number, NUMBER);
         set(&mut self.space, SPACE);
-        set(&mut self.upper, UPPER | CASELESS | MARK);
-        set(&mut self.lower, LOWER | CASELESS | MARK);
+        set(&mut self.upper, IN_UPPER);
+        set(&mut self.lower, IN_LOWER);
     }
 }
 

@@ -10,7 +10,7 @@ mod automaton;
 pub mod learn;
 pub mod words;
 
-use automaton::Automaton;
+pub(crate) use automaton::Automaton;
 
 use crate::error::{Error, Result};
 use crate::unicode::char_count;

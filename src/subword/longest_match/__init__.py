@@ -1,0 +1,1 @@
+"""Longest match: `reference` is the algorithm in plain Python."""
