@@ -231,6 +231,65 @@ def test_parts_are_views() -> None:
         _ = ours.models
 
 
+def trained(model: Any, normalizer: Any, pre_tokenizer: Any) -> Any:
+    """A small tokenizer of any kind."""
+    special = ["<unk>", "<s>", "[MASK]"]
+    trainers = {
+        "Unigram": lambda: hf.trainers.UnigramTrainer(
+            vocab_size=60, special_tokens=special, unk_token="<unk>", show_progress=False
+        ),
+        "BPE": lambda: hf.trainers.BpeTrainer(vocab_size=90, special_tokens=special, show_progress=False),
+        "WordLevel": lambda: hf.trainers.WordLevelTrainer(special_tokens=special, show_progress=False),
+    }
+    tok = hf.Tokenizer(model)
+    tok.normalizer, tok.pre_tokenizer = normalizer, pre_tokenizer
+    tok.train_from_iterator(CORPUS, trainers[type(model).__name__]())
+    return tok
+
+
+def other_stages() -> dict[str, Callable[[], Any]]:
+    n, p = hf.normalizers, hf.pre_tokenizers
+
+    def unigram(normalizer: Any, pre_tokenizer: Any) -> Any:
+        return lambda: trained(hf.models.Unigram(), normalizer, pre_tokenizer)
+
+    def bpe(normalizer: Any, pre_tokenizer: Any) -> Any:
+        return lambda: trained(hf.models.BPE(unk_token="<unk>"), normalizer, pre_tokenizer)
+
+    def words(normalizer: Any, pre_tokenizer: Any) -> Any:
+        return lambda: trained(hf.models.WordLevel(unk_token="<unk>"), normalizer, pre_tokenizer)
+
+    several = n.Sequence([n.Nmt(), n.NFKC(), n.Replace(hf.Regex(" {2,}"), " ")])
+    stripped = n.Sequence([n.NFD(), n.StripAccents(), n.Lowercase(), n.Strip()])
+    digits = p.Sequence([p.Whitespace(), p.Punctuation(), p.Digits(individual_digits=True)])
+    return {
+        "Metaspace": unigram(None, p.Metaspace()),
+        "Metaspace, first": unigram(None, p.Metaspace(prepend_scheme="first")),
+        "Metaspace, never, whole": unigram(None, p.Metaspace(prepend_scheme="never", split=False)),
+        "Nmt, NFKC, Replace": unigram(several, p.Metaspace()),
+        "StripAccents, Strip": unigram(stripped, p.Sequence([p.WhitespaceSplit(), p.Metaspace()])),
+        "Prepend, Replace": bpe(n.Sequence([n.Prepend("▁"), n.Replace(" ", "▁")]), None),
+        "Whitespace": bpe(n.NFC(), p.Whitespace()),
+        "Digits": bpe(None, digits),
+        "Split, removed": words(n.Lowercase(), p.Split(hf.Regex(r"\s+"), "removed")),
+        "UnicodeScripts": words(None, p.UnicodeScripts()),
+        "FixedLength": words(None, p.FixedLength(3)),
+        "ByteLevel as a normalizer": bpe(
+            n.Sequence([n.NFC(), n.ByteLevel()]), p.Split(hf.Regex("Ġ"), "merged_with_next")
+        ),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*may become it in tokenizers:subword.SubwordWarning")
+@pytest.mark.parametrize("name", other_stages())
+def test_other_stages(name: str) -> None:
+    theirs = other_stages()[name]()
+    mine = ours.Tokenizer.from_str(theirs.to_str())
+    for text, second in pairs():
+        check(mine.encode(text), theirs.encode(text), text)
+        check(mine.encode(text, second), theirs.encode(text, second), (text, second))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -263,6 +322,7 @@ SHARED = shared_folder()
 FILES = sorted((SHARED / "conformance" / "files").glob("*.json")) if SHARED is not None else []
 
 
+@pytest.mark.filterwarnings("ignore::subword.SubwordWarning")
 @pytest.mark.skipif(SHARED is None, reason="no conformance kit: set SUBWORD_SHARED to the folder that has it")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_published_files(path: Path) -> None:
@@ -281,3 +341,4 @@ def test_published_files(path: Path) -> None:
     for text, second in zip(short[::19], short[7::19], strict=False):
         check(mine.encode(text, second), theirs.encode(text, second), (text, second))
     assert mine.get_vocab_size() == theirs.get_vocab_size()
+    assert str(mine.get_added_tokens_decoder()) == str(theirs.get_added_tokens_decoder())

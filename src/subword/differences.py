@@ -12,23 +12,23 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .errors import SubwordError
 from .explain import views
 from .formats.probes import probe_texts
+from .models import BPE, ScoreBPE, Unigram
 from .patterns import PATTERNS
-from .spec import (
-    BPE,
-    Decode,
+from .spec import Decode, ExtraToken
+from .stages import (
     Digits,
-    ExtraToken,
     MatchTokens,
-    ScoreBPE,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
-    Unigram,
+    SplitScripts,
 )
 from .tokenizer import Tokenizer
 
@@ -86,14 +86,14 @@ def find(one: Tokenizer, other: Tokenizer, most: int | None = MOST) -> list[Part
     """Where two tokenizers are not the same; nothing if they are.
 
     Compared: the model and its settings; the bytes of every id; merges, scores; extra tokens with their flags; each
-    stage; the template; how ids decode; roles and chat templates. A merge list and ranks that are proved to come to the
-    same are the same.
+    stage; the template; how ids decode; roles, lengths of batches and chat templates. A merge list and ranks that are
+    proved to come to the same are the same.
 
     Args:
         most: so many differences of each part are described; None for all. They are counted all the same.
     """
     pair = _Pair(one, other, most)
-    makers = (_model, _ids, _merges, _scores, _extra, _stages, _template, _decoding, _roles, _chat)
+    makers = (_model, _ids, _merges, _scores, _extra, _stages, _template, _decoding, _roles, _padded, _chat)
     parts = [part for make in makers for part in make(pair)]
     return [part for part in parts if part.count]
 
@@ -477,7 +477,7 @@ def _with_token(content: str) -> Iterator[bytes]:
 
 # ======================== stages ========================
 
-_CUTTING = (Split, SplitRegex, SplitPunctuation, Digits)
+_CUTTING = (Digits, Split, SplitAt, SplitLength, SplitPunctuation, SplitRegex, SplitScripts)
 
 
 def _stages(pair: _Pair) -> Iterator[Part]:
@@ -584,7 +584,8 @@ def _parting(one: str, other: str) -> int:
 def _template(pair: _Pair) -> Iterator[Part]:
     mine, theirs = (spec.template for spec in pair.specs)
     items = []
-    for name in ("single", "pair"):
+    names: tuple[Literal["single"], Literal["pair"]] = ("single", "pair")
+    for name in names:
         rows = [(_items(tok, name), template) for tok, template in ((pair.one, mine), (pair.other, theirs))]
         if rows[0][0] != rows[1][0] or getattr(mine, name) != getattr(theirs, name):
             shown = _search(pair, [b"", b"a"], ADDED) if name == "single" else None
@@ -593,9 +594,9 @@ def _template(pair: _Pair) -> Iterator[Part]:
     yield Part("template", len(items), tuple(items))
 
 
-def _items(tok: Tokenizer, name: str) -> str:
+def _items(tok: Tokenizer, name: Literal["single", "pair"]) -> str:
     items = getattr(tok.spec.template, name)
-    types = tok.spec.template.types_of(items)
+    types = tok.spec.template.types_of(getattr(tok.spec.template, name))
     words = (item if isinstance(item, str) else f"{tok.token_piece(item)} ({item})" for item in items)
     return " ".join(f"{word}:{type_id}" for word, type_id in zip(words, types, strict=True))
 
@@ -626,6 +627,12 @@ def _roles(pair: _Pair) -> Iterator[Part]:
     names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
     items = tuple(Item(name, _word(mine, name), _word(theirs, name)) for name in names)
     yield Part("roles", len(items), items)
+
+
+def _padded(pair: _Pair) -> Iterator[Part]:
+    mine, theirs = (spec.padded for spec in pair.specs)
+    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    yield Part("lengths of batches", len(names), tuple(Item(n, _word(mine, n), _word(theirs, n)) for n in names))
 
 
 def _chat(pair: _Pair) -> Iterator[Part]:

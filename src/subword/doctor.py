@@ -31,7 +31,9 @@ OF_FORMAT = {
     "vocab.txt": "tokenizers",
     "clip": "tokenizers",
     "native": "tokenizers",
+    "gguf": "tokenizers",
     "tiktoken": "tiktoken",
+    "tekken": "tiktoken",
     "minbpe": "tiktoken",
     "sentencepiece": "sentencepiece",
 }

@@ -7,7 +7,6 @@ normalizers are.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -15,13 +14,16 @@ from typing import Any, TypeAlias
 
 from .. import _core
 from ..engine import CHARACTERS, Segment, stage_rows, whole_text
-from ..spec import (
+from ..reference_stages import REWRITES
+from ..stages import (
     CleanText,
     Lowercase,
+    Nmt,
     Normalize,
     PadChinese,
     Precompiled,
     Replace,
+    ReplaceRegex,
     Stage,
     Strip,
     StripAccents,
@@ -99,22 +101,29 @@ def _characters(change: Callable[[Any, str], str]) -> Callable[[Any, str, Sequen
     return rule
 
 
-def _replace(stage: Replace, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    """What is put in has the span of the last character that it replaces."""
-    old = f"(?:{re.escape(stage.old)}){{2,}}" if stage.runs else re.escape(stage.old)
-    out: list[str] = []
-    out_spans: list[Span] = []
-    end = 0
-    for found in re.finditer(old, text):
-        out += (text[end : found.start()], stage.new)
-        out_spans += [*spans[end : found.start()], *[spans[found.end() - 1]] * len(stage.new)]
-        end = found.end()
-    return "".join(out) + text[end:], [*out_spans, *spans[end:]]
+def _by_parts(
+    parts_of: Callable[[Any, str], Iterable[tuple[int, int, str]]],
+) -> Callable[[Any, str, Sequence[Span]], tuple[str, list[Span]]]:
+    """A stage that says what becomes of the parts of a text: that has the span of a part's last character."""
+
+    def rule(stage: Any, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+        out, out_spans = "", list[Span]()
+        for start, end, new in parts_of(stage, text):
+            before = spans[0][0] if spans else 0
+            span = spans[end - 1] if start < end or start else (before, before)
+            out += new
+            out_spans += [span] * len(new)
+        return out, out_spans
+
+    return rule
 
 
-def _strip(stage: Strip, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    made = whole_text(Segment(text, list(spans)), stage)
-    return made.text, made.spans
+def _rewritten(stage: Any, text: str) -> Iterable[tuple[int, int, str]]:
+    return REWRITES[type(stage)](stage, text)
+
+
+def _whole(stage: Any, text: str) -> Iterable[tuple[int, int, str]]:
+    return whole_text(Segment(text, [(at, at + 1) for at in range(len(text))]), stage)
 
 
 def _precompiled(stage: Precompiled, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
@@ -136,8 +145,10 @@ _RULES: dict[type, Callable[[Any, str, Sequence[Span]], tuple[str, list[Span]]]]
     CleanText: _characters(lambda stage, char: CHARACTERS[CleanText](char)),
     PadChinese: _characters(lambda stage, char: CHARACTERS[PadChinese](char)),
     StripAccents: _characters(lambda stage, char: CHARACTERS[StripAccents](char)),
-    StripMarks: _characters(lambda stage, char: whole_text(Segment(char, [(0, 1)]), stage).text),
-    Replace: _replace,
-    Strip: _strip,
+    StripMarks: _by_parts(_whole),
+    Strip: _by_parts(_whole),
+    Replace: _by_parts(_rewritten),
+    ReplaceRegex: _by_parts(_rewritten),
+    Nmt: _by_parts(_rewritten),
     Precompiled: _precompiled,
 }

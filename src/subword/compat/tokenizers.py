@@ -34,18 +34,20 @@ from .. import formats
 from ..arguments import choice, flag, integer, list_of, string
 from ..errors import FormatError, SubwordValueError
 from ..formats.files import read_file, write_file
-from ..spec import (
-    UNKNOWN,
+from ..models import UNKNOWN, Unigram
+from ..spec import ExtraToken, Spec
+from ..stages import (
+    ByteAlphabet,
     Digits,
-    ExtraToken,
     MatchTokens,
     Metaspace,
     PrefixSpace,
-    Spec,
     Split,
+    SplitAt,
+    SplitLength,
     SplitPunctuation,
     SplitRegex,
-    Unigram,
+    SplitScripts,
 )
 from ..tokenizer import Tokenizer as Ours
 from . import hf_offsets
@@ -56,7 +58,8 @@ __all__ = ["AddedToken", "Encoding", "Tokenizer"]
 STRATEGIES = ("longest_first", "only_first", "only_second")
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
-_CUTTING = (MatchTokens, PrefixSpace, Metaspace, Digits, Split, SplitRegex, SplitPunctuation)
+_SPLITS = (Digits, Split, SplitAt, SplitLength, SplitPunctuation, SplitRegex, SplitScripts)
+_CUTTING = (*_SPLITS, ByteAlphabet, MatchTokens, Metaspace, PrefixSpace)
 """Stages that are no normalizers."""
 
 
@@ -130,7 +133,9 @@ class Tokenizer:
         self._encode_special_tokens = False
         as_it_is = document.get("truncation") is None and document.get("padding") is None
         self._ready = _Ready(formats.read(data, source), document) if as_it_is else None
-        self._engine()  # which says what is wrong with it
+        ids = self._engine().extra_ids  # tokenizers, too, does not take them from the file
+        rows = [{**row, "id": ids.get(row["content"], row["id"])} for row in document.get("added_tokens", [])]
+        self._document = {**document, "added_tokens": rows}
         return self
 
     @staticmethod
@@ -561,7 +566,8 @@ class _Ready:
     def __init__(self, spec: Spec, document: Mapping[str, Any]) -> None:
         self.ours = Ours(spec)
         self.ids: dict[str, int] = _vocab_of(document["model"])
-        self.ids.update((row["content"], row["id"]) for row in document.get("added_tokens", []))
+        self.extra_ids = {token.content: token.id for token in spec.extra}
+        self.ids.update(self.extra_ids)
         self._tokens = {id: token for token, id in self.ids.items()}
         self._extra = {token.id: token for token in spec.extra}
         self._normalizers = [stage for stage in spec.stages if not isinstance(stage, _CUTTING)]
@@ -572,7 +578,7 @@ class _Ready:
             if unknown
             else ""
         )
-        self._cuts = any(isinstance(stage, (Digits, Split, SplitRegex, SplitPunctuation)) for stage in spec.stages)
+        self._cuts = any(isinstance(stage, _SPLITS) for stage in spec.stages)
         all_, none = self.ours._how("all", (), False)[0], self.ours._ordinary_policy
         self._policies = {False: all_, True: none}
         model = spec.model
