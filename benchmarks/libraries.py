@@ -131,7 +131,7 @@ class Subword(Library):
         import subword
 
         if job["family"] == "unigram":
-            tok = subword.train_unigram(lines_of(texts), vocab_size=job["vocab_size"], threads=job["threads"])
+            tok = subword.train_sentencepiece(lines_of(texts), vocab_size=job["vocab_size"], threads=job["threads"])
             return [tok.token_bytes(id) for id in range(3 + 256, tok.n_vocab)]
         if job["family"] == "wordpiece":
             tok = subword.train(

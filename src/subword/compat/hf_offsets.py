@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from .. import _core
-from ..engine import CHARACTERS, Segment, stage_rows, whole_text
+from ..engine import CHARACTERS, Segment, stage_rows, text_parts
 from ..reference_stages import REWRITES
 from ..stages import (
     CleanText,
@@ -123,7 +123,7 @@ def _rewritten(stage: Any, text: str) -> Iterable[tuple[int, int, str]]:
 
 
 def _whole(stage: Any, text: str) -> Iterable[tuple[int, int, str]]:
-    return whole_text(Segment(text, [(at, at + 1) for at in range(len(text))]), stage)
+    return text_parts(Segment(text, [(at, at + 1) for at in range(len(text))]), stage)
 
 
 def _precompiled(stage: Precompiled, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
