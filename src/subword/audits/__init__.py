@@ -13,6 +13,9 @@ from .money import Budget, Mixture, Price, budget, measured_ratios, mixture, rea
 from .morphology import Morphology, builtin_morphemes, morphology, read_morphemes
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
+from .security import Security, non_canonical, security
+from .tokens import Tokens, tokens, unreachable
+from .untrained import Suspect, Untrained, untrained, verify
 from .vocabulary import Vocabulary, vocabulary
 from .vocabulary_size import VocabularySize, Weight, attention_ratio, optimum, vocabulary_size, weight
 
@@ -30,6 +33,10 @@ __all__ = [
     "Parallel",
     "Price",
     "Row",
+    "Security",
+    "Suspect",
+    "Tokens",
+    "Untrained",
     "Vocabulary",
     "VocabularySize",
     "Weight",
@@ -46,6 +53,7 @@ __all__ = [
     "measured_ratios",
     "mixture",
     "morphology",
+    "non_canonical",
     "numbers",
     "optimum",
     "read_morphemes",
@@ -53,6 +61,11 @@ __all__ = [
     "read_prices",
     "renyi_efficiency",
     "renyi_entropy",
+    "security",
+    "tokens",
+    "unreachable",
+    "untrained",
+    "verify",
     "vocabulary",
     "vocabulary_size",
     "weight",

@@ -21,7 +21,7 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
-from .audit_parts import audit
+from .audit_risks import audit
 from .budget import budget
 from .common import UsageError, one_line
 from .compare import compare
