@@ -339,3 +339,31 @@ def test_conditions(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_conditions(file: str, condition: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "tokens", file, "--json", "--fail-if", condition]) == 2
     assert words in capsys.readouterr().err
+
+
+# ======================== side by side ========================
+
+
+def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`xab abc` is cut x|ab| abc by both; `xyz` is one token of the second only."""
+    first, second = of(), of((b"xy", 261), (b"xyz", 262), merges=[(120, 121), (261, 122)])
+    found = audits.side_by_side({"one": first, "other": second}, ["xab abc", "abc xyz"])
+    values = {row.name: row.values for row in found.figures}
+    assert values["efficiency.tokens"] == (3 + 5, 3 + 3) and values["tokens.entries"] == (261, 263)
+    assert values["fairness.premium(eng_Latn)"] == (1, 1)
+    (parting,) = found.partings
+    assert (parting.text, parting.byte, parting.tokens) == (1, 4, (b"x", b"y", b"z"))
+    assert parting.other_tokens == (b"xyz",)
+    assert audits.side_by_side({"a": first, "b": first}, ["abc"]).partings == ()
+    with pytest.raises(SubwordValueError, match="nothing to compare"):
+        audits.side_by_side({})
+    names = [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    first.save(names[0])
+    second.save(names[1])
+    (tmp_path / "book.txt").write_text("abc xyz")
+    assert main(["compare", *names, str(tmp_path / "book.txt"), "--json"]) == 0
+    assert [row["tokens"] for row in json.loads(capsys.readouterr().out)["rows"]] == [5, 3]
+    assert main(["compare", *names, str(tmp_path / "book.txt"), "--audits", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["names"] == names and data["partings"][0]["other_tokens"] == ["xyz"]
+    assert main(["compare", *names, "--audits", "--baseline", "byte"]) == 2

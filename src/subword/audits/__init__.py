@@ -14,6 +14,7 @@ from .morphology import Morphology, builtin_morphemes, morphology, read_morpheme
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
 from .security import Security, non_canonical, security
+from .side_by_side import SideBySide, side_by_side
 from .tokens import Tokens, tokens, unreachable
 from .untrained import Suspect, Untrained, untrained, verify
 from .vocabulary import Vocabulary, vocabulary
@@ -34,6 +35,7 @@ __all__ = [
     "Price",
     "Row",
     "Security",
+    "SideBySide",
     "Suspect",
     "Tokens",
     "Untrained",
@@ -62,6 +64,7 @@ __all__ = [
     "renyi_efficiency",
     "renyi_entropy",
     "security",
+    "side_by_side",
     "tokens",
     "unreachable",
     "untrained",
