@@ -114,7 +114,6 @@ def overview(
       subword train corpus/ --vocab-size 32k --out tokenizer.json
       subword info tokenizer.json
       subword show tokenizer.json "How is this cut?"
-      subword vocab tokenizer.json --contains cut
       subword count tokenizer.json book.txt
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt
