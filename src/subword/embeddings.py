@@ -267,3 +267,67 @@ def _copy(path: str, source: BinaryIO, tensor: Tensor, file: BinaryIO) -> None:
         view = memoryview(buffer)[: tensor.stop - at]
         read_into(path, source, view)
         file.write(view)
+
+
+# ======================== a table in memory ========================
+
+GGUF_TENSORS = ("output.weight", "token_embd.weight")
+
+
+def read_table(source: Any, rows: int, tensor: str | None = None) -> npt.NDArray[np.float32]:
+    """A table of embeddings with at least so many rows: from a `.npy`, `.safetensors` or `.gguf` file.
+
+    Without the name of a tensor, the one with the fewest rows that are enough, and of several the last by name. Of a
+    GGUF file, that of the output layer, or the only one there is; it is read by the package gguf.
+    """
+    path = path_of(source)
+    if os.path.splitext(path)[1].lower() == ".gguf":
+        return _read_gguf(path, tensor)
+    kind = _kind(path)
+    with _opened(path) as file:
+        if kind == ".npy":
+            return _floats(path, _read_npy(path, file)[:])
+        found, _ = _read_header(path, file)
+        fitting = [t for t in found if len(t.shape) == 2 and t.shape[0] >= rows and t.type in DTYPES]
+        if tensor is None and fitting:
+            least = min(t.shape[0] for t in fitting)
+            tensor = max(t.name for t in fitting if t.shape[0] == least)
+        chosen = next((t for t in found if t.name == tensor), None)
+        if chosen is None:
+            raise SubwordValueError(f"{path}: there is no such table; there are {_listed(found)}")
+        if chosen.type not in (*_FLOATS, "BF16"):
+            raise SubwordValueError(f"{path}: the tensor {chosen.name!r} is of the type {chosen.type}, not of floats")
+        data = Rows(path, file, chosen.start, np.dtype(DTYPES[chosen.type]), chosen.shape)[:]
+        if chosen.type == "BF16":
+            return (data.view("<u2").astype(np.uint32) << 16).view(np.float32)
+        return _floats(path, data)
+
+
+_FLOATS = ("F16", "F32", "F64")
+
+
+def _floats(path: str, data: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    if data.dtype.kind != "f":
+        raise SubwordValueError(f"{path}: a table of embeddings holds floats, not {data.dtype}")
+    return data.astype(np.float32)
+
+
+def _read_gguf(path: str, tensor: str | None) -> npt.NDArray[np.float32]:
+    try:
+        import gguf
+    except ImportError:
+        raise SubwordValueError(
+            f"{path}: tensors of GGUF files are read by the package gguf: pip install gguf"
+        ) from None
+    if not os.path.isfile(path):
+        raise SubwordValueError(f"{path}: there is no such file")
+    try:
+        tensors = {each.name: each for each in gguf.GGUFReader(path).tensors}
+        name = tensor or next((name for name in GGUF_TENSORS if name in tensors), None)
+        if name is None or name not in tensors:
+            raise SubwordValueError(f"{path}: there is no such table; there are {', '.join(list(tensors)[:10])}")
+        return np.asarray(gguf.dequantize(tensors[name].data, tensors[name].tensor_type), dtype=np.float32)
+    except (ValueError, KeyError, IndexError, NotImplementedError, OSError) as error:
+        if isinstance(error, SubwordValueError):
+            raise
+        raise FormatError(f"{path}: its table cannot be read: {' '.join(str(error).split())}") from error

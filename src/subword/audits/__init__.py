@@ -13,6 +13,10 @@ from .money import Budget, Mixture, Price, budget, measured_ratios, mixture, rea
 from .morphology import Morphology, builtin_morphemes, morphology, read_morphemes
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
+from .security import Security, non_canonical, security
+from .side_by_side import SideBySide, side_by_side
+from .tokens import Tokens, tokens, unreachable
+from .untrained import Suspect, Untrained, untrained, verify
 from .vocabulary import Vocabulary, vocabulary
 from .vocabulary_size import VocabularySize, Weight, attention_ratio, optimum, vocabulary_size, weight
 
@@ -30,6 +34,11 @@ __all__ = [
     "Parallel",
     "Price",
     "Row",
+    "Security",
+    "SideBySide",
+    "Suspect",
+    "Tokens",
+    "Untrained",
     "Vocabulary",
     "VocabularySize",
     "Weight",
@@ -46,6 +55,7 @@ __all__ = [
     "measured_ratios",
     "mixture",
     "morphology",
+    "non_canonical",
     "numbers",
     "optimum",
     "read_morphemes",
@@ -53,6 +63,12 @@ __all__ = [
     "read_prices",
     "renyi_efficiency",
     "renyi_entropy",
+    "security",
+    "side_by_side",
+    "tokens",
+    "unreachable",
+    "untrained",
+    "verify",
     "vocabulary",
     "vocabulary_size",
     "weight",

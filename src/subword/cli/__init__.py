@@ -21,7 +21,7 @@ import typer
 from .._core import __version__
 from ..errors import SpecialTokenError, SubwordError
 from ..formats import LeftOutError
-from .audit_parts import audit
+from .audit_risks import audit
 from .budget import budget
 from .common import UsageError, one_line
 from .compare import compare
@@ -114,7 +114,6 @@ def overview(
       subword train corpus/ --vocab-size 32k --out tokenizer.json
       subword info tokenizer.json
       subword show tokenizer.json "How is this cut?"
-      subword vocab tokenizer.json --contains cut
       subword count tokenizer.json book.txt
       subword encode tokenizer.json book.txt > ids.txt
       subword decode tokenizer.json ids.txt

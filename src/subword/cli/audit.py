@@ -18,6 +18,8 @@ from ..audits import fairness as measure_fairness
 from ..audits import letters as measure_letters
 from ..audits import morphology as measure_morphology
 from ..audits import numbers as measure_numbers
+from ..audits import security as measure_security
+from ..audits import tokens as measure_tokens
 from ..audits import vocabulary as measure_vocabulary
 from ..audits import vocabulary_size as measure_size
 from ..audits.efficiency import ALPHA, Efficiency
@@ -27,11 +29,13 @@ from ..report import audits as report
 from ..report.code import code_part
 from ..report.morphology import morphology_part
 from ..report.parts import Part
+from ..report.security import security_part
+from ..report.tokens import tokens_part
 from ..report.vocabulary import vocabulary_part
 from ..report.vocabulary_size import sizes_part
 from ..tokenizer import Tokenizer, load
 from ..writing import replacing
-from . import common
+from . import common, fail_if
 
 WHOLE = "report"
 """The command that stands for `subword audit` with no name of a part."""
@@ -143,16 +147,18 @@ def report_(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """The whole report: efficiency on the texts, if there are any, fairness across languages, numbers, letters, code,
-    morphology, the vocabulary and what it costs a model.
+    morphology, the vocabulary, broken and risky tokens, security, and what the vocabulary costs a model.
 
     \b
     Examples:
       subword audit o200k_base
       subword audit tokenizer.json book.txt --beside src/ --html audit.html
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     data: dict[str, Any] = {"tokenizer": name, "fingerprint": tok.fingerprint, "vocabulary": len(tok.vocab)}
     parts: list[Part] = []
@@ -170,9 +176,12 @@ def report_(
     )
     data |= {"fairness": fair, "numbers": cut, "letters": spelt, "code": programs, "morphology": words}
     data |= {"entries": entries, "size": size}
+    broken, risks = measure_tokens(tok, held), measure_security(tok, held)
+    data |= {"tokens": broken, "security": risks}
     parts += [report.fairness_part(fair), report.numbers_part(cut), report.letters_part(spelt), code_part(programs)]
-    parts += [morphology_part(words), vocabulary_part(entries), sizes_part(size)]
-    show(tok, name, data, parts, json, html, brief=True)
+    parts += [morphology_part(words), vocabulary_part(entries), tokens_part(broken), security_part(risks)]
+    parts += [sizes_part(size)]
+    show(tok, name, data, parts, json, html, brief=True, fails=fails)
 
 
 @audit.command()
@@ -187,6 +196,7 @@ def efficiency(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """How much text a token holds, how evenly the vocabulary is used, which words are cut up at the greatest cost.
@@ -200,9 +210,10 @@ def efficiency(
     """
     if not texts and not beside:
         raise common.UsageError("no text: give files, folders, or - for standard input")
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = efficiency_of(tok, texts_of(tok, texts, field), texts, beside, field, alpha)
-    show(tok, name, found, [report.efficiency_part(found)], json, html)
+    show(tok, name, found, [report.efficiency_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -217,6 +228,7 @@ def fairness(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """What the same content costs in different languages: tokens, premium, context, price.
@@ -230,9 +242,10 @@ def fairness(
       subword audit fairness cl100k_base --parallel flores200_dataset/ --json
       subword audit fairness tokenizer.json --parallel udhr/ --window 200k --price 2.50
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = fairness_of(tok, parallel, reference, window, price)
-    show(tok, name, found.languages, [report.fairness_part(found)], json, html)
+    show(tok, name, found.languages, [report.fairness_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -243,6 +256,7 @@ def numbers(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """How numbers are cut: is each cut as the next one is, and do the pieces keep to place value?
@@ -252,9 +266,10 @@ def numbers(
       subword audit numbers gpt2
       subword audit numbers tokenizer.json --json
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = measure_numbers(tok)
-    show(tok, name, found, [report.numbers_part(found)], json, html)
+    show(tok, name, found, [report.numbers_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -265,6 +280,7 @@ def letters(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Which tokens hold which letters, what reversal does to them, whether rhymes show.
@@ -274,9 +290,10 @@ def letters(
       subword audit letters o200k_base
       subword audit letters tokenizer.json --json
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = measure_letters(tok)
-    show(tok, name, found, [report.letters_part(found)], json, html)
+    show(tok, name, found, [report.letters_part(found)], json, html, fails=fails)
 
 
 def start(
@@ -330,14 +347,23 @@ def fairness_of(tok: Tokenizer, parallel: str | None, reference: str, window: in
 
 
 def show(
-    tok: Tokenizer, name: str, data: Any, parts: Sequence[Part], json: bool, html: Path | None, brief: bool = False
+    tok: Tokenizer,
+    name: str,
+    data: Any,
+    parts: Sequence[Part],
+    json: bool,
+    html: Path | None,
+    brief: bool = False,
+    fails: Sequence[str] | None = None,
 ) -> None:
+    """Write and print the report; then exit with 1 if a condition of `fails` holds."""
     if html is not None:
         with replacing(str(html), "a report") as file:
             file.write(report.audit_page(tok, name, parts).encode())
     if json:
         common.print_json(report.plain(data))
-        return
-    common.print_parts(parts, f"Audit of {name}", brief)
-    if brief and sys.stdout.isatty():
+    else:
+        common.print_parts(parts, f"Audit of {name}", brief)
+    if not json and brief and sys.stdout.isatty():
         common.console().print(Text("\nA part by itself, whole: subword audit PART. To look at: --html FILE.", "dim"))
+    fail_if.check(fails, report.plain(data))

@@ -25,7 +25,7 @@ from ..report.parts import Facts, Part
 from ..report.vocabulary import vocabulary_part
 from ..report.vocabulary_size import short, sizes_part
 from ..tokenizer import load
-from . import common
+from . import common, fail_if
 from .audit import (
     HtmlOpt,
     ParallelOpt,
@@ -62,6 +62,7 @@ def code(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """What code costs: indentation, naming conventions, boilerplate, comments, programming languages, data formats.
@@ -74,13 +75,14 @@ def code(
       subword audit code gpt2
       subword audit code o200k_base src/ --against cl100k_base --against tokenizer.json
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     others = {each: load(each) for each in against or ()}
     files = list(read_texts(find_files(texts), field, whole=True)) if texts else []
     if texts and not files:
         raise SubwordValueError(f"{source_of(texts)}: there is no text to measure")
     found = measure_code(tok, files, name=name, source=source_of(texts or []), others=others)
-    show(tok, name, found, [code_part(found)], json, html)
+    show(tok, name, found, [code_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -95,6 +97,7 @@ def morphology(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """Whether words are cut where their morphemes meet: precision, recall, F1, and a MorphScore.
@@ -107,12 +110,13 @@ def morphology(
       subword audit morphology tokenizer.json
       subword audit morphology o200k_base --words turkish.tsv --json
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     if words is None:
         found = measure_morphology(tok)
     else:
         found = measure_morphology(tok, read_morphemes(words), source=words.name)
-    show(tok, name, found, [morphology_part(found)], json, html)
+    show(tok, name, found, [morphology_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -127,6 +131,7 @@ def vocabulary(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """What a vocabulary is made of, what it was learned from, and what it shares with another one.
@@ -139,9 +144,10 @@ def vocabulary(
       subword audit vocabulary tokenizer.json
       subword audit vocabulary o200k_base --against cl100k_base --json
     """
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     found = measure_vocabulary(tok, None if against is None else load(against), other_name=against or "")
-    show(tok, name, found, [vocabulary_part(found)], json, html)
+    show(tok, name, found, [vocabulary_part(found)], json, html, fails=fails)
 
 
 @audit.command()
@@ -161,6 +167,7 @@ def sizes(
     pattern: common.PatternOpt = None,
     regex: common.RegexOpt = None,
     special: common.SpecialOpt = None,
+    fails: fail_if.FailIfOpt = None,
     json: common.JsonOpt = False,
 ) -> None:
     """How large a vocabulary should be: what its entries cost a model, and what they save on a text.
@@ -176,6 +183,7 @@ def sizes(
     learned = tuple(common.parse_size(each) for each in wanted.split(",") if each.strip())
     if not learned or min(learned) < 256:
         raise common.UsageError(f"--sizes {wanted}: write sizes of at least 256, with commas between: 8k,16k,32k")
+    fail_if.check_syntax(fails)
     tok, name = start(tokenizer, pattern, regex, special, html, force)
     data = texts_of(tok, texts, field)
     if texts and not data:
@@ -184,7 +192,7 @@ def sizes(
         tok, data, name=name, source=source_of(texts or []), sizes=learned, width=width,
         tied=tied, parameters=parameters, window=window,
     )  # fmt: skip
-    show(tok, name, found, [sizes_part(found)], json, html)
+    show(tok, name, found, [sizes_part(found)], json, html, fails=fails)
 
 
 @audit.command()

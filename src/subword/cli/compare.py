@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
@@ -11,9 +12,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..audits import comparison, patches
-from ..errors import SubwordValueError
+from .. import formats
+from ..audits import comparison, patches, side_by_side
+from ..errors import SubwordError, SubwordValueError
 from ..formats import LeftOutError
+from ..report.audits import plain
+from ..report.side_by_side import side_by_side_part
 from ..tokenizer import Tokenizer, load
 from ..training_baselines import BASELINES
 from . import common
@@ -22,7 +26,9 @@ from . import common
 def compare(
     tokenizers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOKENIZERS", help="Tokenizer files or known names.", show_default=False),
+        typer.Argument(
+            metavar="[TOKENIZER]... [TEXT]...", help="Tokenizer files or known names, then texts.", show_default=False
+        ),
     ] = None,
     files: Annotated[
         list[str] | None,
@@ -66,6 +72,9 @@ def compare(
     width: Annotated[
         int, typer.Option("--width", metavar="N", min=1, help="Numbers a row of the table of embeddings.")
     ] = comparison.WIDTH,
+    audits: Annotated[
+        bool, typer.Option("--audits", help="Instead, the numbers of every audit, and where cuts first differ.")
+    ] = False,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
@@ -75,19 +84,31 @@ def compare(
 
     attention is the sum of T² over the texts, T being the tokens of each; table is ids times --width. What looks like a
     special token is plain text. On a terminal a table; through a pipe the same with tabs, a heading first. --json
-    prints {"rows": [...]}.
+    prints {"rows": [...]}. An argument that is a file, but no tokenizer, is a text, as if with --file.
 
     \b
     Examples:
       subword compare gpt2 o200k_base --file book.txt
+      subword compare gpt2 cl100k_base o200k_base book.txt src/ --audits
       subword compare tokenizer.json --baseline all --patches 4.5 --file book.txt
       subword compare a.json b.json --file corpus/*.jsonl.zst --field content --json
       git diff | subword compare cl100k_base --baseline byte
     """
     names = list(dict.fromkeys(tokenizers or ()))
+    given = [name for name in names[1:] if _is_text(name)]
+    names = [name for name in names if name not in given]
+    files = [*(files or ()), *given] or None
     wanted = list(BASELINES) if "all" in (baseline or ()) else baseline or []
     if not names and not wanted and patch_bytes is None:
         raise common.UsageError("nothing to compare: give tokenizers, --baseline or --patches")
+    if audits:
+        if wanted or patch_bytes is not None:
+            raise common.UsageError("--audits compares tokenizers: leave out --baseline and --patches")
+        read = text is not None or files
+        chosen = common.Input(files, text, field, stdin_format).documents(whole=True) if read else ()
+        found = side_by_side({name: _loaded(name) for name in names}, [b"".join(document.parts) for document in chosen])
+        common.print_json(plain(found)) if json else common.print_parts([side_by_side_part(found)])
+        return
     source = common.Input(files, text, field, stdin_format)
     loaded = {name: _loaded(name) for name in names}
     texts = [b"".join(document.parts) for document in source.documents(whole=True)]
@@ -102,6 +123,17 @@ def compare(
         threads=threads,
     )
     _render([asdict(row) for row in rows], json)
+
+
+def _is_text(name: str) -> bool:
+    """Whether an argument is a file or a folder in which no tokenizer can be recognised."""
+    if not os.path.exists(name):
+        return False
+    try:
+        formats.recognise(name)
+    except SubwordError:
+        return True
+    return False
 
 
 def _loaded(name: str) -> Tokenizer:
