@@ -359,7 +359,6 @@ BAD_SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
     "pattern": (lambda: Spec((Split("nope"),), BPE(byte_vocab())), "unknown split pattern"),
     "unicode": (lambda: Spec((Split("gpt2", "3.0"),), BPE(byte_vocab())), "no class tables"),
     "surrogate": (lambda: Spec((Split("gpt2", "\ud800"),), BPE(byte_vocab())), "does not belong"),
-    "order": (lambda: Spec((Split("gpt2"), subword.PrefixSpace()), BPE(byte_vocab())), "after a Split"),
     "form": (lambda: Spec((subword.Normalize("NFX"),), BPE(byte_vocab())), "unknown normalization form"),  # type: ignore[arg-type]
     "template": (lambda: Spec((), BPE(byte_vocab()), template=Template((999, "A"))), "template.*no id 999"),
     "template twice": (

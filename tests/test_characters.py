@@ -142,9 +142,7 @@ def test_streamed_words_are_parted_by_spaces_even_around_skipped_tokens() -> Non
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"unk": None}, "needs a token for those it lacks"),
         ({"unk": 77}, "no entry has the id 77"),
-        ({"unk": 1}, "merges join the unknown token"),
         ({"unit": "byte", "unk": None}, "an entry for each byte that UTF-8 has, and one with the end-of-word marker"),
         ({"unit": "word"}, "unknown unit"),
         ({"priority": "rank"}, "only merges go with characters"),

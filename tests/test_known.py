@@ -167,7 +167,7 @@ def test_installed_packages_that_carry_a_vocabulary(name: str, ids: list[int]) -
 def test_every_row_says_what_ends_a_text() -> None:
     for row in known.KNOWN.values():
         if row.name != "toy":
-            assert known.roles_of(row.special_tokens) == {"eos": row.special_tokens["<|endoftext|>"]}
+            assert known.roles_of(row, row.special_tokens) == {"eos": row.special_tokens["<|endoftext|>"]}
 
 
 def test_fill_in_the_middle_where_the_vocabulary_has_it() -> None:

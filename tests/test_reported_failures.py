@@ -164,7 +164,7 @@ def test_what_cannot_be_saved_cannot_be_put_in() -> None:
     for changes in ({"stages": (str.split,)}, {"extra": (str.split,)}, {"model": str.split}, {"decode": str.split}):
         with pytest.raises(SubwordValueError, match=r"must (hold|be)"):
             BACK.spec.replace(**changes)
-    with pytest.raises(SubwordValueError, match="SplitPunctuation, not <method 'split'"):
+    with pytest.raises(SubwordValueError, match=r"SplitPunctuation.*, not <method 'split'"):
         BACK.spec.replace(stages=(str.split,))
     with pytest.raises(SubwordValueError, match="JSON"):
         formats.native.write(BACK.spec.replace(notes={"by": str.split}))
@@ -298,7 +298,8 @@ def test_spans_of_voiced_kana_are_those_of_the_text_as_given(form: Any) -> None:
     tok = Tokenizer(Spec((Normalize(form), Split("none")), BACK.spec.model))
     for text, whole in (("が", [(0, 1)]), ("か\u3099", [(0, 2)]), ("ｶﾞ", [(0, 2)]), ("ギ", [(0, 1)]), ("a", [(0, 1)])):
         changes = unicodedata.normalize(form, text) != text
-        expected = whole if changes else [(at, at + 1) for at in range(len(text))]
+        is_apart = form == "NFKD" and len(text) == 2  # each of the two has a decomposition of its own
+        expected = whole if changes and not is_apart else [(at, at + 1) for at in range(len(text))]
         for before in ("", "x", "ガ"):
             spans = {tuple(span) for span in tok.tokenize(f"{before}{text}x").char_spans.tolist()}
             behind = len(before + text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class _Stages:
 
     stages: tuple[Stage, ...]
     extra: tuple[ExtraToken, ...]
+    protected: ClassVar[tuple[str, ...]] = ()
 
     @property
     def special_tokens(self) -> tuple[str, ...]:

@@ -155,7 +155,12 @@ class ReferenceBPE:
         return [self.ids[unit] if model.unk is None else self.ids.get(unit, model.unk) for unit in units]
 
     def last_merge(self, piece: bytes, id: int) -> tuple[int, int] | None:
-        """Without the rules that make it, an entry comes down to the two parts that one of them would join."""
+        """Without the rules that make it, an entry comes down to the two parts that one of them would join.
+
+        Of a model that is general, the first rule that makes it.
+        """
+        if self.model.is_general:
+            return next((pair for pair in self.ranks if self.merges[pair] == id), None)
         units = self.units_of_entry(piece)
         if not 1 < len(units) <= 4096:
             return None
@@ -221,6 +226,7 @@ class ReferenceScored:
             self.unk_score = float32(self.unk_score)
         self.ids: dict[str, int] = {}
         spelled = {id: piece.decode("utf-8", "surrogateescape") for (piece, id), _, _ in rows}
+        self.spelled_unk = None if single else spelled[model.unk]  # tokenizers takes it from text
         self.ranks = {(spelled[int(a)], spelled[int(b)]): rank for rank, (a, b) in enumerate(model.merges)}
         for (piece, id), score, kind in rows:
             text = piece.decode("utf-8", "surrogateescape")
@@ -256,7 +262,7 @@ class ReferenceScored:
     def unknown(self, text: str, end: int) -> Iterator[tuple[int, int]]:
         """What becomes of characters without an entry, which end at a place."""
         data = text_bytes(text)
-        if data and (not self.bytes or text in self.ids):
+        if data and (not self.bytes or text == self.spelled_unk):
             yield self.model.unk, end
         elif data:
             yield from ((self.bytes[byte], end - len(data) + at) for at, byte in enumerate(data, 1))

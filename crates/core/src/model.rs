@@ -186,7 +186,11 @@ impl Model {
 
     /// What the last merge of each entry joins; None where none does, or where the model has no merges.
     pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
-        self.bpe().map_or_else(|| vec![None; self.vocab().len()], Bpe::last_merges)
+        match self {
+            Self::Bpe(bpe) => bpe.last_merges(),
+            Self::Characters(bpe) => bpe.last_merges(),
+            _ => vec![None; self.vocab().len()],
+        }
     }
 
     /// Rows of what `plan()` shows: step, how, why.

@@ -20,6 +20,8 @@ pub enum Algorithm {
 pub struct Scored {
     pub algorithm: Algorithm,
     unk: Token,
+    /// Whether the unknown token can be spelled by text, as HF tokenizers has it.
+    spells_unk: bool,
     /// The entries `<0x00>` … `<0xFF>`, where unknown characters become bytes.
     bytes: Option<Box<[Token; 256]>>,
     /// What an id adds to the sum of a text, of a unigram model whose sums rise slowly and whose ids have no large holes.
@@ -87,6 +89,7 @@ impl Scored {
         }
         let mut made = Self {
             unk,
+            spells_unk: precision == Precision::Float64,
             score_of_id: Vec::new(),
             bytes: (lacking == 0).then_some(bytes),
             algorithm: match algorithm {
@@ -312,7 +315,7 @@ impl Scored {
         let flush = |unknown: &mut Option<(usize, usize)>, emit: &mut dyn FnMut(Token, usize)| {
             let Some((from, to)) = unknown.take() else { return };
             match &self.bytes {
-                Some(bytes) if &piece[from..to] != self.vocab().piece(self.unk) => {
+                Some(bytes) if !self.spells_unk || &piece[from..to] != self.vocab().piece(self.unk) => {
                     (from..to).for_each(|at| emit(bytes[usize::from(piece[at])], at + 1));
                 }
                 _ => emit(self.unk, to),

@@ -213,7 +213,7 @@ def random_units(seed: int) -> Iterator[float]:
 
     Example:
         >>> [round(unit, 6) for unit, _ in zip(random_units(1), range(3))]
-        [0.566464, 0.745571, 0.970474]
+        [0.566562, 0.745782, 0.971003]
     """
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) % 2**64

@@ -90,9 +90,7 @@ class AddedToken:
 
     def __repr__(self) -> str:
         flags = ("rstrip", "lstrip", "single_word", "normalized", "special")
-        return f"AddedToken({json.dumps(self.content, ensure_ascii=False)}, " + (
-            ", ".join(f"{name}={getattr(self, name)}" for name in flags) + ")"
-        )
+        return f'AddedToken("{self.content}", ' + (", ".join(f"{name}={getattr(self, name)}" for name in flags) + ")")
 
     def __eq__(self, other: object) -> bool:
         return self.content == other.content if isinstance(other, AddedToken) else NotImplemented

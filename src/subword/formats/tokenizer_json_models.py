@@ -148,7 +148,7 @@ def _gone(
         if at is None:
             continue
         piece = tokens.vocab.pieces[at]
-        if extra.content.encode() != piece:
+        if extra.content.encode() != piece and (units.has(piece, extra.id) or tokens.merged[at] or ignore_merges):
             problem = f"would have the id of the bytes {piece!r}, which the model spells the same way"
             raise node.child(index, None).error(f"{shown(extra.content)} {problem}")
         if units.has(piece, extra.id):

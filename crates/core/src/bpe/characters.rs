@@ -61,6 +61,18 @@ impl CharacterBpe {
         Ok(Self { unk, bytes, rules, vocab, row })
     }
 
+    /// What the first rule that makes each entry joins.
+    pub fn last_merges(&self) -> Vec<Option<(Token, Token)>> {
+        let mut first: Vec<Option<(u32, Token, Token)>> = vec![None; self.vocab.len()];
+        for (&pair, rule) in &self.rules {
+            let made = &mut first[rule.token as usize];
+            if made.is_none_or(|(rank, ..)| rule.rank < rank) {
+                *made = Some((rule.rank, (pair >> 32) as Token, pair as Token));
+            }
+        }
+        first.into_iter().map(|made| made.map(|(_, left, right)| (left, right))).collect()
+    }
+
     /// Gives `emit` the tokens of a piece, and where each ends.
     pub fn encode(&self, piece: &[u8], mut emit: impl FnMut(Token, usize)) {
         if piece.is_empty() {
