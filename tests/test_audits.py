@@ -643,7 +643,7 @@ def test_each_audit_has_help_with_an_example(run: Callable[..., tuple[str, str]]
     ]
     assert names == [
         "report", "efficiency", "fairness", "numbers", "letters",
-        "code", "morphology", "vocabulary", "sizes", "mixture",
+        "code", "morphology", "vocabulary", "sizes", "mixture", "tokens", "security",
     ]  # fmt: skip
     for name in names:
         examples = run("audit", name, "--help")[0].split("Examples:\n")[1].split("\n\n")[0]
