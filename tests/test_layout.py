@@ -143,7 +143,7 @@ def test_import_takes_few_modules() -> None:
     """What it takes in time, without a clock: each module costs some tenths of a millisecond."""
     code = "import numpy, sys; before = set(sys.modules); import subword; print(len(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 10 < int(done.stdout) < 90
+    assert 10 < int(done.stdout) < 100
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if part_of(module) not in ("cli", "report")])
