@@ -542,7 +542,8 @@ class Sentencepiece(Library):
         import sentencepiece
 
         self.model = sentencepiece.SentencePieceProcessor(model_file=vocabulary["model"])
-        self.encode = self.encode_ordinary = self.model.encode_as_ids  # type: ignore[assignment,method-assign]
+        encode: Any = self.model.encode_as_ids
+        self.encode = self.encode_ordinary = encode  # type: ignore[method-assign]
 
     def arrays(self, texts: Texts, threads: int) -> Any:
         return self.lists(texts, threads)  # its arrays are made from lists, and no faster
