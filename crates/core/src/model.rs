@@ -5,7 +5,7 @@
 //! as a whole and every place is tried.
 //!
 //! To add a kind: a variant here, a row for it in each `match`, a constructor of `Model` in the binding, and a class in
-//! `spec.py`.
+//! `models.py`.
 
 use crate::bpe::characters::CharacterBpe;
 use crate::bpe::merge::Queue;

@@ -16,7 +16,7 @@ use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
 use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
 
-/// A stage as `spec.py` describes it: its name and its settings.
+/// A stage as `stages.py` describes it: its name and its settings.
 pub type StageRow = Vec<String>;
 
 pub struct Pipeline {
@@ -59,7 +59,7 @@ enum Splitter {
 }
 
 impl Splitter {
-    /// A stage as `spec.py` describes it, if it is one of these.
+    /// A stage as `stages.py` describes it, if it is one of these.
     fn new(row: &[&str]) -> Result<Option<Self>> {
         Ok(Some(match *row {
             ["SplitPunctuation", version] => Self::Punctuation(Punctuation::new(version)?),

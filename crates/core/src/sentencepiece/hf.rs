@@ -74,7 +74,7 @@ impl Made<'_, '_> {
 }
 
 impl Rule {
-    /// A stage as `spec.py` describes it, if it is one of these.
+    /// A stage as `stages.py` describes it, if it is one of these.
     pub fn new(row: &[&str]) -> Result<Option<Self>> {
         Ok(Some(match *row {
             ["Precompiled", rules] => Self::Precompiled(charsmap_of(rules)?),
