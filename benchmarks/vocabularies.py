@@ -8,6 +8,7 @@ trained on the spot.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -24,7 +25,8 @@ from subword.patterns import PATTERNS
 
 SHARED = Path(os.environ.get("SUBWORD_SHARED") or texts.ROOT.parent / "shared")
 KIT = SHARED / "conformance" / "files"
-FOLDER = texts.WORK / "vocabularies"
+# What another version of this file has made is not read.
+FOLDER = texts.WORK / "vocabularies" / hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
 TRAINED_SIZE = 32_000
 NOT_HERE = "its files are not here: SUBWORD_SHARED names the folder that has them"
 
