@@ -4,6 +4,7 @@
     python benchmarks/run.py --quick                some cases, some libraries, one round; only prints
     python benchmarks/run.py --only 'cold/20MB/*'   only these cases; only prints
     python benchmarks/run.py --libraries subword,gigatoken
+    python benchmarks/run.py --into FILE            adds to a results file the cases that it lacks
     python benchmarks/run.py --render FILE          writes the report of a results file again
 
 A library takes part in a case only when its ids are those that the others agree on, which is checked in a run before
@@ -53,7 +54,10 @@ def main() -> int:
         return 0
     bench = Bench(options.libraries, options.rounds, options.data)
     cases = [case for case in CASES + own(options.own) if wanted(case, options)]
-    if not cases:
+    rows = {row["name"]: row for row in json.loads(options.into.read_text("utf-8"))["cases"]} if options.into else {}
+    if rows and not options.only:
+        cases = [case for case in cases if case.name not in rows]
+    if not cases and not rows:
         print(f"no case is called {options.only}; there are:", *(case.name for case in CASES), sep="\n  ")
         return 2
     results: dict[str, Any] = {
@@ -62,22 +66,23 @@ def main() -> int:
         "partial": partial(options),
         "machine": machine(),
         "versions": versions(),
-        "cases": [],
+        "cases": in_order(rows),
     }
+    wrong = []
     for number, case in enumerate(cases, 1):
         print(f"[{number}/{len(cases)}] {case.name}", end="  ", file=sys.stderr, flush=True)
-        result = bench.run(case)
-        results["cases"].append(result)
-        print(report.line(result), file=sys.stderr, flush=True)
+        rows[case.name] = row = bench.run(case)
+        results["cases"] = in_order(rows)
+        print(report.line(row), file=sys.stderr, flush=True)
+        wrong += [row] if "fails" in row["libraries"].get("subword", {}) else []
         if options.write:  # so that a run that is broken off leaves what it has
             save(results)
     if options.write:
         write_report(results)
     else:
         print(report.markdown(results))
-    wrong = [case for case in results["cases"] if "fails" in case["libraries"].get("subword", {})]
-    for case in wrong:
-        print(f"WRONG: {case['name']}: subword {case['libraries']['subword']['fails']}", file=sys.stderr)
+    for row in wrong:
+        print(f"WRONG: {row['name']}: subword {row['libraries']['subword']['fails']}", file=sys.stderr)
     return 1 if wrong else 0
 
 
@@ -90,6 +95,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of real text for the cases, by kind")
     parser.add_argument("--own", default=[], nargs="+", metavar="FILE", help="text files to measure on besides")
     parser.add_argument("--write", action="store_true", help="write the report, though not everything was measured")
+    parser.add_argument("--into", type=Path, metavar="FILE", help="add to these results what they lack, or --only")
     parser.add_argument("--render", type=Path, metavar="FILE", help="write the report of a results file again")
     options = parser.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 3)
@@ -99,12 +105,18 @@ def parse_options() -> argparse.Namespace:
     options.libraries = names
     options.own = [str(Path(path).resolve()) for path in options.own]
     options.data = texts.data_folder(options.data)
-    options.write = options.write or not partial(options)
+    options.write = options.write or bool(options.into) or not partial(options)
     return options
 
 
 def partial(options: argparse.Namespace) -> bool:
-    return bool(options.quick or options.only or set(options.libraries) != set(LIBRARIES))
+    only = options.only and not options.into
+    return bool(options.quick or only or set(options.libraries) != set(LIBRARIES))
+
+
+def in_order(rows: dict[str, Result]) -> list[Result]:
+    """Rows as the cases are listed, files of the user's own last."""
+    return [rows[name] for name in dict.fromkeys([*(case.name for case in CASES), *rows]) if name in rows]
 
 
 def wanted(case: Case, options: argparse.Namespace) -> bool:
