@@ -7,7 +7,8 @@
 //!
 //! The idea of finding boundaries by shifts of class bitmaps is that of simdjson (Langdale and Lemire, 2019).
 
-use super::masks::{after, before, Map, Masks, WORDS};
+use super::lanes::Lanes;
+use super::masks::{Map, Masks, WORDS};
 
 /// The boundaries and the odd bytes of a window.
 pub struct Bounds {
@@ -21,11 +22,13 @@ impl Bounds {
     }
 
     /// Fills in the words that `of` gives for the window on `len` bytes of text.
-    #[inline]
-    pub fn fill(&mut self, masks: &Masks, len: usize, mut of: impl FnMut(usize) -> (u64, u64)) {
+    #[inline(always)]
+    fn fill<L: Lanes>(&mut self, masks: &Masks, len: usize, mut of: impl FnMut(usize) -> (L, L)) {
         let words = len.div_ceil(64).min(WORDS);
-        for word in 0..words {
-            (self.starts[word], self.odd[word]) = of(word);
+        for word in (0..words).step_by(L::COUNT) {
+            let (starts, odd) = of(word);
+            starts.put(&mut self.starts, word);
+            odd.put(&mut self.odd, word);
         }
         self.starts[words..].fill(0);
         self.odd[words..].fill(0);
@@ -40,120 +43,155 @@ impl Bounds {
     }
 }
 
+/// The rules of one pattern.
+pub trait Rules {
+    /// Fills in the boundaries of the window on `len` bytes of text.
+    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds);
+}
+
+/// Finds the boundaries of a window by the rules of a pattern, as many words at once as the machine can.
+#[inline]
+pub fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        #[target_feature(enable = "avx512f")]
+        fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+            R::fill::<super::lanes::Eight>(masks, len, bounds);
+        }
+        // SAFETY: the machine has AVX-512.
+        return unsafe { find::<R>(masks, len, bounds) };
+    }
+    R::fill::<u64>(masks, len, bounds);
+}
+
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-#[inline(always)]
-pub fn gpt2(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, blank, quote, wide, .. } = masks;
-        let goes_on = (letter[word] & before(letter, word, 1))
-            | (number[word] & before(number, word, 1))
-            | (other[word] & before(other, word, 1));
-        let visible = letter[word] | number[word] | other[word];
-        let starts = visible & !goes_on & !before(blank, word, 1);
-        // Of white space the first and, before something visible, the last.
-        let blanks = space[word] & (!before(space, word, 1) | !after(space, word));
-        let odd = (quote[word] & after(letter, word)) | (space[word] & wide[word]);
-        (starts | blanks, odd)
-    });
+pub struct Gpt2;
+
+impl Rules for Gpt2 {
+    #[inline(always)]
+    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+        bounds.fill(masks, len, |word| {
+            let of = |map: &Map| L::of(map, word);
+            let (letter, number, space, other) =
+                (of(&masks.letter), of(&masks.number), of(&masks.space), of(&masks.other));
+            let goes_on = (letter & L::before::<1>(&masks.letter, word))
+                | (number & L::before::<1>(&masks.number, word))
+                | (other & L::before::<1>(&masks.other, word));
+            let starts = (letter | number | other) & !goes_on & !L::before::<1>(&masks.blank, word);
+            // Of white space the first and, before something visible, the last.
+            let blanks = space & (!L::before::<1>(&masks.space, word) | !L::after::<1>(&masks.space, word));
+            let odd = (of(&masks.quote) & L::after::<1>(&masks.letter, word)) | (space & of(&masks.wide));
+            (starts | blanks, odd)
+        });
+    }
 }
 
 /// What cl100k and its relatives do with white space, given the newlines that belong to the piece before them: newlines and
 /// what is before them are one piece, of the rest the last character is by itself. Boundaries, and what is odd.
 #[inline(always)]
-fn white(masks: &Masks, word: usize, newlines: u64, newlines_before: u64) -> (u64, u64) {
-    let Masks { space, newline, wide, .. } = masks;
-    let rest = space[word] & !newlines;
-    let behind = before(space, word, 1) & !(newlines << 1 | newlines_before);
-    let last = rest & !newline[word] & !after(space, word);
+fn white<L: Lanes>(masks: &Masks, word: usize, newlines: L, behind_newlines: L) -> (L, L) {
+    let (space, newline) = (L::of(&masks.space, word), L::of(&masks.newline, word));
+    let rest = space & !newlines;
+    let behind = L::before::<1>(&masks.space, word) & !behind_newlines;
+    let last = rest & !newline & !L::after::<1>(&masks.space, word);
     let starts = rest & !behind | last;
     // A newline beside other white space.
-    let other_before = behind & !before(newline, word, 1);
-    let other_after = after(space, word) & !after(newline, word);
-    let odd = rest & newline[word] & (other_before | other_after) | space[word] & wide[word];
+    let other_before = behind & !L::before::<1>(&masks.newline, word);
+    let other_after = L::after::<1>(&masks.space, word) & !L::after::<1>(&masks.newline, word);
+    let odd = rest & newline & (other_before | other_after) | space & L::of(&masks.wide, word);
     (starts, odd)
 }
 
-/// The runs of set bits that start at these places.
-#[inline(always)]
-fn runs(bits: u64, starts: u64) -> u64 {
-    bits & !bits.wrapping_add(starts & bits)
-}
-
 /// The patterns of `cl100k.rs`; at most so many `NUMBERS` are together, three or one.
-#[inline(always)]
-pub fn cl100k<const NUMBERS: u32>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    let (mut newlines_before, mut leads_before) = (0, 0);
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, newline, blank, quote, wide, .. } = masks;
-        let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
-        let words = letter[word] & !before(letter, word, 1);
-        // One character joins the letters behind it: white space, or what would start a run of others.
-        let leads = others | space[word] & !newline[word];
-        let letters = words & !(leads << 1 | leads_before);
-        leads_before = leads >> 63;
-        let numbers = number[word] & !(before(number, word, 1) & if NUMBERS == 1 { 0 } else { u64::MAX });
-        let newlines = runs(newline[word], before(other, word, 1) | newlines_before);
-        let (blanks, odd_blanks) = white(masks, word, newlines, newlines_before);
-        newlines_before = newlines >> 63;
-        let odd = odd_blanks
-            | quote[word] & after(letter, word)
-            | odd_numbers(number, wide, word, NUMBERS)
-            | other[word] & wide[word] & after(letter, word);
-        (letters | numbers | others | blanks, odd)
-    });
+pub struct Cl100k<const NUMBERS: u32>;
+
+impl<const NUMBERS: u32> Rules for Cl100k<NUMBERS> {
+    #[inline(always)]
+    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+        let (mut last_newlines, mut last_leads) = (0, 0);
+        bounds.fill(masks, len, |word| {
+            let of = |map: &Map| L::of(map, word);
+            let (letter, number, other, newline) =
+                (of(&masks.letter), of(&masks.number), of(&masks.other), of(&masks.newline));
+            let behind_other = L::before::<1>(&masks.other, word);
+            let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+            let words = letter & !L::before::<1>(&masks.letter, word);
+            // One character joins the letters behind it: white space, or what would start a run of others.
+            let leads = others | of(&masks.space) & !newline;
+            let letters = words & !leads.carried(&mut last_leads);
+            let numbers = if NUMBERS == 1 { number } else { number & !L::before::<1>(&masks.number, word) };
+            let newlines = newline.runs(behind_other, last_newlines);
+            let behind_newlines = newlines.carried(&mut last_newlines);
+            let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
+            let odd = odd_blanks
+                | of(&masks.quote) & L::after::<1>(&masks.letter, word)
+                | odd_numbers(masks, word, NUMBERS)
+                | other & of(&masks.wide) & L::after::<1>(&masks.letter, word);
+            (letters | numbers | others | blanks, odd)
+        });
+    }
 }
 
 /// Numbers beyond ASCII and, of three at most, the fourth digit in a row and those behind it.
 #[inline(always)]
-fn odd_numbers(number: &Map, wide: &Map, word: usize, most: u32) -> u64 {
-    let fourth = before(number, word, 1) & before(number, word, 2) & before(number, word, 3);
-    number[word] & (if most == 3 { fourth } else { 0 } | wide[word])
+fn odd_numbers<L: Lanes>(masks: &Masks, word: usize, most: u32) -> L {
+    let Masks { number, wide, .. } = masks;
+    let wide = L::of(wide, word);
+    let fourth = L::before::<1>(number, word) & L::before::<2>(number, word) & L::before::<3>(number, word);
+    L::of(number, word) & if most == 3 { fourth | wide } else { wide }
 }
 
 /// The pattern of `o200k.rs`.
-#[inline(always)]
-pub fn o200k(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    let (mut newlines_before, mut leads_before, mut lower_before, mut upper_before, mut marks_before) = (0, 0, 0, 0, 0);
-    let mut slashes_before = 0;
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, .. } = masks;
-        let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
-        let words = letter[word] & !before(letter, word, 1);
-        let leads = others | space[word] & !newline[word];
-        let letters = words & !(leads << 1 | leads_before);
-        leads_before = leads >> 63;
-        // A capital behind a small letter.
-        let (only_upper, only_lower) = (upper[word] & !lower[word], lower[word] & !upper[word]);
-        let humps = only_upper & (only_lower << 1 | lower_before);
-        let numbers = number[word] & !before(number, word, 1);
-        let newlines = runs(newline[word], before(other, word, 1) | newlines_before);
-        let (blanks, odd_blanks) = white(masks, word, newlines, newlines_before);
-        newlines_before = newlines >> 63;
-        // Letters without case beside capitals: where the word ends depends on what comes later.
-        let both = upper[word] & lower[word];
-        let upper_after = after(upper, word) & !after(lower, word);
-        let odd_case = both & (only_upper << 1 | upper_before | upper_after);
-        (lower_before, upper_before) = (only_lower >> 63, only_upper >> 63);
-        // A mark is a letter here and an "other" there. What is before it may join it, and what is behind it not.
-        let marks = both & !letter[word];
-        let behind_marks = (other[word] | newline[word]) & (marks << 1 | marks_before);
-        marks_before = marks >> 63;
-        let marks_after = after(upper, word) & after(lower, word) & !after(letter, word);
-        // A slash behind a newline may belong to the piece before it, with what ends somewhere in the run.
-        let slashes = runs(other[word], slash[word] & before(newline, word, 1) | slashes_before);
-        slashes_before = slashes >> 63;
-        // A contraction goes on the word before it, so what counts is that word's last byte.
-        let quotes_after = after(quote, word) & (letter[word + 1] << 62 | letter[word] >> 2);
-        let odd = odd_blanks
-            | odd_case
-            | marks
-            | marks_after
-            | behind_marks
-            | letter[word] & quotes_after
-            | newline[word] & after(slash, word)
-            | slashes
-            | odd_numbers(number, wide, word, 3)
-            | other[word] & wide[word] & after(letter, word);
-        (letters | humps | numbers | others | blanks, odd)
-    });
+pub struct O200k;
+
+impl Rules for O200k {
+    #[inline(always)]
+    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+        let (mut last_newlines, mut last_leads, mut last_lower, mut last_upper, mut last_marks) = (0, 0, 0, 0, 0);
+        let mut last_slashes = 0;
+        bounds.fill(masks, len, |word| {
+            let of = |map: &Map| L::of(map, word);
+            let (letter, number, other, newline) =
+                (of(&masks.letter), of(&masks.number), of(&masks.other), of(&masks.newline));
+            let (upper, lower) = (of(&masks.upper), of(&masks.lower));
+            let behind_other = L::before::<1>(&masks.other, word);
+            let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+            let words = letter & !L::before::<1>(&masks.letter, word);
+            let leads = others | of(&masks.space) & !newline;
+            let letters = words & !leads.carried(&mut last_leads);
+            // A capital behind a small letter.
+            let (only_upper, only_lower) = (upper & !lower, lower & !upper);
+            let humps = only_upper & only_lower.carried(&mut last_lower);
+            let numbers = number & !L::before::<1>(&masks.number, word);
+            let newlines = newline.runs(behind_other, last_newlines);
+            let behind_newlines = newlines.carried(&mut last_newlines);
+            let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
+            // Letters without case beside capitals: where the word ends depends on what comes later.
+            let both = upper & lower;
+            let upper_after = L::after::<1>(&masks.upper, word) & !L::after::<1>(&masks.lower, word);
+            let odd_case = both & (only_upper.carried(&mut last_upper) | upper_after);
+            // A mark is a letter here and an "other" there. What is before it may join it, and what is behind it not.
+            let marks = both & !letter;
+            let behind_marks = (other | newline) & marks.carried(&mut last_marks);
+            let letter_after = L::after::<1>(&masks.letter, word);
+            let marks_after = L::after::<1>(&masks.upper, word) & L::after::<1>(&masks.lower, word) & !letter_after;
+            // A slash behind a newline may belong to the piece before it, with what ends somewhere in the run.
+            let slash = of(&masks.slash) & L::before::<1>(&masks.newline, word);
+            let slashes = other.runs(slash, last_slashes);
+            slashes.carried(&mut last_slashes);
+            // A contraction goes on the word before it, so what counts is that word's last byte.
+            let quotes_after = L::after::<1>(&masks.quote, word) & L::after::<2>(&masks.letter, word);
+            let odd = odd_blanks
+                | odd_case
+                | marks
+                | marks_after
+                | behind_marks
+                | letter & quotes_after
+                | newline & L::after::<1>(&masks.slash, word)
+                | slashes
+                | odd_numbers(masks, word, 3)
+                | other & of(&masks.wide) & letter_after;
+            (letters | humps | numbers | others | blanks, odd)
+        });
+    }
 }
