@@ -19,8 +19,6 @@ pub mod entries;
 pub mod error;
 pub mod extra;
 pub mod finder;
-#[cfg(test)]
-mod harness;
 pub mod hash;
 pub mod json;
 pub mod limit;

@@ -195,3 +195,40 @@ impl Rules for O200k {
         });
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::super::masks::WINDOW;
+    use super::*;
+
+    #[test]
+    fn eight_words_at_once_give_what_each_gives() {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let parts =
+            ["a", "B", "Ab", " ", "\n", "\r", "/", "'s", "1", "1234", "é", "中", "\u{301}", "²", "\u{3000}", "—", "?!"];
+        let (mut masks, mut found, mut right) = (Masks::new(), Bounds::new(), Bounds::new());
+        for round in 0..300 {
+            let (len, few) = (1 + random(WINDOW + 100), 1 + random(parts.len()));
+            let from = random(parts.len());
+            let mut text = String::new();
+            while text.len() < len {
+                text +=
+                    &parts[(from + random(few)) % parts.len()].repeat(1 + if round % 7 == 0 { random(200) } else { 0 });
+            }
+            masks.fill(text.as_bytes());
+            let mut check = |fill: [fn(&Masks, usize, &mut Bounds); 2]| {
+                fill[0](&masks, text.len(), &mut found);
+                fill[1](&masks, text.len(), &mut right);
+                assert!(found.starts == right.starts && found.odd == right.odd, "{text:?}");
+            };
+            check([find::<Gpt2>, Gpt2::fill::<u64>]);
+            check([find::<Cl100k<3>>, Cl100k::<3>::fill::<u64>]);
+            check([find::<Cl100k<1>>, Cl100k::<1>::fill::<u64>]);
+            check([find::<O200k>, O200k::fill::<u64>]);
+        }
+    }
+}
