@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::slots::{count, Key, Slots, ID};
+use super::slots::{count, Key, Slots, ELSEWHERE, ID};
 use super::{Output, FEW, ROOM, SHORT};
 use crate::hash::key_of;
 use crate::pipeline::BATCH;
@@ -59,7 +59,6 @@ impl Slots<u128, FEW> {
         range: Range<usize>,
         keys: &[u128; BATCH],
         hashes: &[u64; BATCH],
-        out: &O,
         room: (&mut [u32; ROOM], &mut Missing),
         so_far: (usize, usize),
     ) -> (usize, usize) {
@@ -68,21 +67,20 @@ impl Slots<u128, FEW> {
             // SAFETY: the machine has AVX-512.
             return unsafe { avx512::find::<O>(self, range, keys, hashes, room, so_far) };
         }
-        self.find_one_by_one(range, keys, hashes, out, room, so_far)
+        self.find_one_by_one::<O>(range, keys, hashes, room, so_far)
     }
 
-    fn find_one_by_one(
+    fn find_one_by_one<O: Output>(
         &self,
         range: Range<usize>,
         keys: &[u128; BATCH],
         hashes: &[u64; BATCH],
-        out: &impl Output,
         (ids, missing): (&mut [u32; ROOM], &mut Missing),
         (mut len, mut missed): (usize, usize),
     ) -> (usize, usize) {
         for i in range {
             match self.first(keys[i], hashes[i]) {
-                Some(known) => len += out.known(*known, &mut ids[len..]),
+                Some(known) => len += self.give::<O>(known, &mut ids[len..]),
                 None => {
                     missing[missed] = (i as u32, len as u32);
                     missed += 1;
@@ -211,6 +209,10 @@ mod avx512 {
                 continue;
             }
             let known = &bucket.ids.as_flattened()[same & 4..][..4];
+            if known[0] >= ELSEWHERE {
+                len += slots.give_from_elsewhere::<O>(known, &mut ids[len..]);
+                continue;
+            }
             if O::KEEPS {
                 if let Some(place) = ids.get_mut(len..len + 4) {
                     // SAFETY: four ids are read and written.
@@ -261,13 +263,12 @@ mod tests {
             let ((mut ids, mut missing), (mut same_ids, mut same_missing)) =
                 (([7; ROOM], [(0, 0); BATCH]), ([8; ROOM], [(0, 0); BATCH]));
             let ((mut so_far, mut same_so_far), mut counted, mut at) = (((0, 0), (0, 0)), (0, 0), 0);
-            let out = Vec::new();
             for end in runs {
-                so_far = slots.find(at..end, &keys, &hashes, &out, (&mut ids, &mut missing), so_far);
+                so_far = slots.find::<Vec<u32>>(at..end, &keys, &hashes, (&mut ids, &mut missing), so_far);
                 let room = (&mut same_ids, &mut same_missing);
-                same_so_far = slots.find_one_by_one(at..end, &keys, &hashes, &out, room, same_so_far);
+                same_so_far = slots.find_one_by_one::<Vec<u32>>(at..end, &keys, &hashes, room, same_so_far);
                 let room = (&mut [0; ROOM], &mut [(0, 0); BATCH]);
-                counted = slots.find(at..end, &keys, &hashes, &Count::default(), room, counted);
+                counted = slots.find::<Count>(at..end, &keys, &hashes, room, counted);
                 at = end + 1;
             }
             assert!(so_far == same_so_far && so_far == counted, "{so_far:?}");
@@ -275,7 +276,7 @@ mod tests {
             for &(i, _) in &missing[..so_far.1] {
                 let (key, hash) = (keys[i as usize], hashes[i as usize]);
                 if others >> i & 1 == 0 && random(2) == 0 {
-                    slots.add(key, hash, &vec![hash as u32 & ID; 1 + key as usize % FEW]);
+                    slots.add(key, hash, &vec![hash as u32 & ID; 1 + key as usize % 7]);
                 }
             }
         }

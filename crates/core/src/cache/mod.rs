@@ -13,21 +13,19 @@ use crate::memory::prefetch;
 use crate::pipeline::BATCH;
 
 use long::Long;
-use slots::{count, middle_key, Key, Slots, ID};
+use slots::{middle_key, Key, Slots};
 
-/// Pieces of up to so many bytes are kept in one slot with their ids, if these are no more than `FEW`;
+/// Pieces of up to so many bytes are kept in one slot, which has room for so many ids;
 const SHORT: usize = 15;
 const FEW: usize = 4;
-/// and those of up to so many bytes in a slot twice as large, with no more than `SOME`.
+/// and those of up to so many bytes in a slot twice as large, with room for so many.
 const MIDDLE: usize = 31;
 const SOME: usize = 8;
 /// Longer pieces up to this length are kept as well.
 const LONG: usize = 1024;
 
-/// Bytes of slots at most, for short pieces and for those of middle length.
-const MOST: usize = 1 << 24;
-/// Ids of a batch that are in slots, at most.
-const ROOM: usize = BATCH * SOME;
+/// Room for the ids of a batch that are in slots: no piece there has more than `MIDDLE`.
+const ROOM: usize = BATCH * (MIDDLE + 1);
 
 /// In one place, as it is taken and given back with every call.
 #[derive(Default)]
@@ -87,18 +85,18 @@ impl Cache {
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
         let Pieces { short, middle, long } = &self.0.pieces;
-        size_of_val(&*short.buckets) + size_of_val(&*middle.buckets) + size_of_val(&*long.slots) + long.arena.capacity()
+        short.size() + middle.size() + size_of_val(&*long.slots) + long.arena.capacity()
     }
 }
 
 impl Pieces {
     /// Gives the ids of pieces to `out`, or of parts of pieces, if there is no further room to work in.
-    fn encode(
+    fn encode<O: Output>(
         &mut self,
         text: &[u8],
         bounds: &[(usize, usize)],
         (batch, part_batch): (&mut Batch, Option<&mut Batch>),
-        out: &mut impl Output,
+        out: &mut O,
         encoder: &impl Encoder,
     ) {
         debug_assert!(bounds.len() <= BATCH);
@@ -112,7 +110,7 @@ impl Pieces {
         while others != 0 {
             let i = others.trailing_zeros() as usize;
             others &= others - 1;
-            so_far = self.short.find(at..i, keys, hashes, out, (ids, missing), so_far);
+            so_far = self.short.find::<O>(at..i, keys, hashes, (ids, missing), so_far);
             let (len, missed) = &mut so_far;
             if !self.find_other(text, bounds[i], hashes[i], out, ids, (len, *missed)) {
                 missing[*missed] = (i as u32, *len as u32);
@@ -120,7 +118,7 @@ impl Pieces {
             }
             at = i + 1;
         }
-        let (len, missed) = self.short.find(at..bounds.len(), keys, hashes, out, (ids, missing), so_far);
+        let (len, missed) = self.short.find::<O>(at..bounds.len(), keys, hashes, (ids, missing), so_far);
         if missed > 0 {
             return self.encode_missing(text, bounds, (missed, len), (batch, part_batch), out, encoder);
         }
@@ -214,18 +212,18 @@ impl Pieces {
 
     /// Gives the ids of a piece that is not short to `ids`, or to `out` where no piece was missing before.
     #[inline(never)]
-    fn find_other(
+    fn find_other<O: Output>(
         &self,
         text: &[u8],
         (start, end): (usize, usize),
         hash: u64,
-        out: &mut impl Output,
+        out: &mut O,
         ids: &mut [u32; ROOM],
         (len, missed): (&mut usize, usize),
     ) -> bool {
         if end - start <= MIDDLE {
             let found = self.middle.first(middle_key(text, (start, end)), hash);
-            *len += found.map_or(0, |known| out.known(*known, &mut ids[*len..]));
+            *len += found.map_or(0, |known| self.middle.give::<O>(known, &mut ids[*len..]));
             return found.is_some();
         }
         if missed > 0 || end - start > LONG {
@@ -291,9 +289,7 @@ pub trait Encoder {
 pub trait Output {
     /// Whether they matter, and not only how many they are.
     const KEEPS: bool;
-    /// Puts the ids of a slot at the start of `place`, as all of its words; how many of them count.
-    fn known<const IDS: usize>(&self, ids: [u32; IDS], place: &mut [u32]) -> usize;
-    /// Takes over what `known` has put somewhere.
+    /// Takes over ids of slots; if they do not matter, as many as there would be.
     fn take(&mut self, ids: &[u32]);
     /// `add` appends ids to those there are.
     fn add(&mut self, add: impl FnOnce(&mut Vec<u32>));
@@ -301,16 +297,6 @@ pub trait Output {
 
 impl Output for Vec<u32> {
     const KEEPS: bool = true;
-
-    #[inline]
-    fn known<const IDS: usize>(&self, mut ids: [u32; IDS], place: &mut [u32]) -> usize {
-        let count = count(ids[0]);
-        if let Some(place) = place.first_chunk_mut() {
-            ids[0] &= ID;
-            *place = ids;
-        }
-        count
-    }
 
     #[inline]
     fn take(&mut self, ids: &[u32]) {
@@ -333,11 +319,6 @@ impl Output for Count {
     const KEEPS: bool = false;
 
     #[inline]
-    fn known<const IDS: usize>(&self, ids: [u32; IDS], _: &mut [u32]) -> usize {
-        count(ids[0])
-    }
-
-    #[inline]
     fn take(&mut self, ids: &[u32]) {
         self.count += ids.len();
     }
@@ -352,6 +333,7 @@ impl Output for Count {
 #[cfg(test)]
 mod tests {
     use super::long::{ARENA, FIRST_LONG, MOST_LONG};
+    use super::slots::MOST;
     use super::*;
 
     /// Gives ids that tell the piece, one for each three bytes.

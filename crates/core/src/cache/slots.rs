@@ -1,8 +1,13 @@
 //! Slots for pieces that are not long: a piece, as a number, and its ids side by side.
 
-use super::MOST;
+use super::{Output, MIDDLE};
 use crate::hash::{key_of, mix};
 use crate::memory::{prefetch, Table};
+
+/// Bytes of slots at most.
+pub const MOST: usize = 1 << 25;
+/// Ids for which slots have no room, at most.
+const MORE: usize = 1 << 23;
 
 pub const FACTORS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8ccd];
 
@@ -46,30 +51,23 @@ pub fn middle_key(text: &[u8], (start, end): (usize, usize)) -> [u128; 2] {
     [head, key_of(text, start + 16, end) | 16 << 120]
 }
 
-pub const COUNT_AT: u32 = 29;
+const COUNT_AT: u32 = 28;
 pub const ID: u32 = (1 << COUNT_AT) - 1;
+/// The first of the ids in a slot has their count in its highest bits, less one. More than a slot has room for are
+/// elsewhere: then they are all set, below is how many ids there are, and the next word says where.
+pub const ELSEWHERE: u32 = !ID;
 
-/// How many ids a slot has, of which this is the first.
+/// How many ids a slot has, of which this is the first, if they are not elsewhere.
 #[inline]
 pub fn count(first: u32) -> usize {
     (first >> COUNT_AT) as usize + 1
 }
 
-/// A piece and its ids, how many they are in the highest bits of the first.
+/// A piece and its ids.
 #[derive(Clone, Copy)]
-#[repr(C)]
 pub struct Slot<K, const IDS: usize> {
     key: K,
     ids: [u32; IDS],
-}
-
-impl<K, const IDS: usize> Slot<K, IDS> {
-    #[inline]
-    fn push(&self, out: &mut Vec<u32>) {
-        let from = out.len();
-        out.extend_from_slice(&self.ids[..count(self.ids[0])]);
-        out[from] &= ID;
-    }
 }
 
 /// A place for two pieces, the one added last first. One cache line, or two.
@@ -96,20 +94,27 @@ impl<K: Key, const IDS: usize> Bucket<K, IDS> {
 pub struct Slots<K: Key, const IDS: usize> {
     pub buckets: Table<Bucket<K, IDS>>,
     added: usize,
+    /// Ids that slots have no room for.
+    more: Vec<u32>,
 }
 
 impl<K: Key, const IDS: usize> Default for Slots<K, IDS> {
     fn default() -> Self {
-        Self { buckets: Table::filled(Bucket::EMPTY, K::FIRST), added: 0 }
+        Self { buckets: Table::filled(Bucket::EMPTY, K::FIRST), added: 0, more: Vec::new() }
     }
 }
 
 impl<K: Key, const IDS: usize> Slots<K, IDS> {
-    pub const EMPTY: Slot<K, IDS> = Slot { key: K::NONE, ids: [0; IDS] };
+    const EMPTY: Slot<K, IDS> = Slot { key: K::NONE, ids: [0; IDS] };
 
     #[inline]
     pub fn at(&self, hash: u64) -> usize {
         hash as usize & (self.buckets.len() - 1)
+    }
+
+    /// Bytes that they take.
+    pub fn size(&self) -> usize {
+        size_of_val(&*self.buckets) + self.more.capacity() * size_of::<u32>()
     }
 
     /// The other bucket where a piece may be.
@@ -137,17 +142,55 @@ impl<K: Key, const IDS: usize> Slots<K, IDS> {
         (keys[i] == key).then_some(&ids[i])
     }
 
+    /// Puts the ids that a slot tells of at the start of `place`, of which all words of a slot may be written; how many.
+    #[inline]
+    pub fn give<O: Output>(&self, known: &[u32; IDS], place: &mut [u32]) -> usize {
+        if known[0] >= ELSEWHERE {
+            return self.give_from_elsewhere::<O>(known, place);
+        }
+        if O::KEEPS {
+            if let Some(place) = place.first_chunk_mut() {
+                *place = *known;
+                place[0] &= ID;
+            }
+        }
+        count(known[0])
+    }
+
+    #[inline(never)]
+    pub fn give_from_elsewhere<O: Output>(&self, known: &[u32], place: &mut [u32]) -> usize {
+        let ids = self.elsewhere(known);
+        if O::KEEPS {
+            place[..ids.len()].copy_from_slice(ids);
+        }
+        ids.len()
+    }
+
+    fn elsewhere(&self, known: &[u32]) -> &[u32] {
+        &self.more[known[1] as usize..][..(known[0] & ID) as usize]
+    }
+
     /// Adds a piece, if it is not there, and if it has few enough ids.
     pub fn add(&mut self, key: K, hash: u64, ids: &[u32]) -> bool {
-        if !(1..=IDS).contains(&ids.len()) || ids.iter().any(|&id| id > ID) {
+        if !(1..=MIDDLE).contains(&ids.len()) || ids.iter().any(|&id| id > ID) {
             return false;
         }
         if self.first(key, hash).is_some() {
             return true;
         }
         let mut slot = Slot { key, ids: [0; IDS] };
-        slot.ids[..ids.len()].copy_from_slice(ids);
-        slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
+        if ids.len() <= IDS {
+            slot.ids[..ids.len()].copy_from_slice(ids);
+            slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
+        } else {
+            if self.more.len() > MORE {
+                self.more.clear();
+                self.buckets.fill(Bucket::EMPTY);
+                self.added = 0;
+            }
+            (slot.ids[0], slot.ids[1]) = (ELSEWHERE | ids.len() as u32, self.more.len() as u32);
+            self.more.extend_from_slice(ids);
+        }
         self.added += 1;
         if self.added > self.buckets.len() && size_of_val(&*self.buckets) < MOST {
             let larger = Table::filled(Bucket::EMPTY, self.buckets.len() * 2);
@@ -180,7 +223,10 @@ impl<K: Key, const IDS: usize> Slots<K, IDS> {
         let slot = bucket.slots()[i];
         bucket.put(i, Self::EMPTY);
         self.place(slot);
-        slot.push(out);
+        let ids = if slot.ids[0] >= ELSEWHERE { self.elsewhere(&slot.ids) } else { &slot.ids[..count(slot.ids[0])] };
+        let from = out.len();
+        out.extend_from_slice(ids);
+        out[from] &= ID;
         true
     }
 }
