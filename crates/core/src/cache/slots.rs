@@ -7,7 +7,7 @@ use crate::memory::{prefetch, Table};
 /// Bytes of slots at most.
 pub const MOST: usize = 1 << 25;
 /// Ids for which slots have no room, at most.
-const MORE: usize = 1 << 23;
+const MORE: usize = 1 << 22;
 
 pub const FACTORS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8ccd];
 
