@@ -108,37 +108,43 @@ pub struct Cl100k<const NUMBERS: u32>;
 impl<const NUMBERS: u32> Rules for Cl100k<NUMBERS> {
     #[inline(always)]
     fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-        let (mut last_newlines, mut last_leads) = (0, 0);
+        let (mut last_newlines, mut last_leads, mut last_numbers) = (0, 0, [0; 2]);
         bounds.fill(masks, len, |word| {
             let of = |map: &Map| L::of(map, word);
-            let (letter, number, other, newline) =
-                (of(&masks.letter), of(&masks.number), of(&masks.other), of(&masks.newline));
+            let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
             let behind_other = L::before::<1>(&masks.other, word);
             let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
             let words = letter & !L::before::<1>(&masks.letter, word);
             // One character joins the letters behind it: white space, or what would start a run of others.
             let leads = others | of(&masks.space) & !newline;
             let letters = words & !leads.carried(&mut last_leads);
-            let numbers = if NUMBERS == 1 { number } else { number & !L::before::<1>(&masks.number, word) };
+            let (numbers, odd_numbers) = numbers(masks, word, NUMBERS, &mut last_numbers);
             let newlines = newline.runs(behind_other, last_newlines);
             let behind_newlines = newlines.carried(&mut last_newlines);
             let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
             let odd = odd_blanks
                 | of(&masks.quote) & L::after::<1>(&masks.letter, word)
-                | odd_numbers(masks, word, NUMBERS)
+                | odd_numbers
                 | other & of(&masks.wide) & L::after::<1>(&masks.letter, word);
             (letters | numbers | others | blanks, odd)
         });
     }
 }
 
-/// Numbers beyond ASCII and, of three at most, the fourth digit in a row and those behind it.
+/// Where numbers start, of at most so many characters, three or one; and which are odd: from the first one beyond ASCII in
+/// a row on. `last` is what the words before say.
 #[inline(always)]
-fn odd_numbers<L: Lanes>(masks: &Masks, word: usize, most: u32) -> L {
+fn numbers<L: Lanes>(masks: &Masks, word: usize, most: u32, last: &mut [u64; 2]) -> (L, L) {
     let Masks { number, wide, .. } = masks;
-    let wide = L::of(wide, word);
-    let fourth = L::before::<1>(number, word) & L::before::<2>(number, word) & L::before::<3>(number, word);
-    L::of(number, word) & if most == 3 { fourth | wide } else { wide }
+    let here = L::of(number, word);
+    let before = L::before::<1>(number, word);
+    let odd = here.runs(here & L::of(wide, word), last[0]);
+    odd.carried(&mut last[0]);
+    if most == 1 {
+        return (here, odd);
+    }
+    let fourth = here & before & L::before::<2>(number, word) & L::before::<3>(number, word);
+    ((here & !before).every_third(fourth, &mut last[1]), odd)
 }
 
 /// The pattern of `o200k.rs`.
@@ -148,11 +154,10 @@ impl Rules for O200k {
     #[inline(always)]
     fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
         let (mut last_newlines, mut last_leads, mut last_lower, mut last_upper, mut last_marks) = (0, 0, 0, 0, 0);
-        let mut last_slashes = 0;
+        let (mut last_slashes, mut last_numbers) = (0, [0; 2]);
         bounds.fill(masks, len, |word| {
             let of = |map: &Map| L::of(map, word);
-            let (letter, number, other, newline) =
-                (of(&masks.letter), of(&masks.number), of(&masks.other), of(&masks.newline));
+            let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
             let (upper, lower) = (of(&masks.upper), of(&masks.lower));
             let behind_other = L::before::<1>(&masks.other, word);
             let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
@@ -162,7 +167,7 @@ impl Rules for O200k {
             // A capital behind a small letter.
             let (only_upper, only_lower) = (upper & !lower, lower & !upper);
             let humps = only_upper & only_lower.carried(&mut last_lower);
-            let numbers = number & !L::before::<1>(&masks.number, word);
+            let (numbers, odd_numbers) = numbers(masks, word, 3, &mut last_numbers);
             let newlines = newline.runs(behind_other, last_newlines);
             let behind_newlines = newlines.carried(&mut last_newlines);
             let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
@@ -189,7 +194,7 @@ impl Rules for O200k {
                 | letter & quotes_after
                 | newline & L::after::<1>(&masks.slash, word)
                 | slashes
-                | odd_numbers(masks, word, 3)
+                | odd_numbers
                 | other & of(&masks.wide) & letter_after;
             (letters | humps | numbers | others | blanks, odd)
         });
@@ -208,8 +213,10 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as usize % below
         };
-        let parts =
-            ["a", "B", "Ab", " ", "\n", "\r", "/", "'s", "1", "1234", "é", "中", "\u{301}", "²", "\u{3000}", "—", "?!"];
+        let parts = [
+            "a", "B", "Ab", " ", "\n", "\r", "/", "'s", "1", "1234", "３", "é", "中", "\u{301}", "²", "\u{3000}", "—",
+            "?!",
+        ];
         let (mut masks, mut found, mut right) = (Masks::new(), Bounds::new(), Bounds::new());
         for round in 0..300 {
             let (len, few) = (1 + random(WINDOW + 100), 1 + random(parts.len()));

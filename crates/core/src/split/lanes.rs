@@ -23,8 +23,12 @@ pub trait Lanes: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Outpu
     /// As `before`, by one byte, for bits that are in no map: `carry` is the last of those before them, and becomes theirs.
     fn carried(self, carry: &mut u64) -> Self;
 
-    /// The runs of these bits that start at these places, or go on from the words before if `carry` is 1.
+    /// The runs of these bits from these places on, or from the start if `carry` is 1: they go on from the words before.
     fn runs(self, starts: Self, carry: u64) -> Self;
+
+    /// These starts of runs and every third place behind them that is in `fourth`: no run goes on for three places before
+    /// a place that is not. `carry` is the three last of the words before, and becomes those of these.
+    fn every_third(self, fourth: Self, carry: &mut u64) -> Self;
 }
 
 impl Lanes for u64 {
@@ -59,7 +63,19 @@ impl Lanes for u64 {
 
     #[inline(always)]
     fn runs(self, starts: Self, carry: u64) -> Self {
-        self & !self.wrapping_add((starts | carry) & self)
+        let starts = (starts | carry) & self;
+        self & !self.wrapping_add(starts) | starts
+    }
+
+    #[inline(always)]
+    fn every_third(self, fourth: Self, carry: &mut u64) -> Self {
+        let (mut all, mut next) = (self, (self << 3 | *carry) & fourth);
+        while next != 0 {
+            all |= next;
+            next = next << 3 & fourth;
+        }
+        *carry = all >> 61;
+        all
     }
 }
 
@@ -208,6 +224,19 @@ mod avx512 {
                 carry = *bits >> 63;
             }
             Self::from_words(found)
+        }
+
+        #[inline(always)]
+        fn every_third(self, fourth: Self, carry: &mut u64) -> Self {
+            if on_this_machine!(_mm512_test_epi64_mask(fourth.0, fourth.0)) == 0 {
+                *carry = self.words()[COUNT - 1] >> 61;
+                return self;
+            }
+            let (mut all, fourth) = (self.words(), fourth.words());
+            for (starts, fourth) in all.iter_mut().zip(fourth) {
+                *starts = starts.every_third(fourth, carry);
+            }
+            Self::from_words(all)
         }
     }
 }

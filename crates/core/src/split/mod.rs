@@ -448,7 +448,7 @@ mod tests {
     fn masks_give_the_same_pieces() {
         let parts = [
             "a", "B", "中", "\u{301}", "\u{1c5}", " ", "\n", "\r\n", "\t", "1", "!", "/", "'", "'s", "'LL", "  ", "AB",
-            "é", "\u{3000}", "½", "😀", "word ", " Word", "\u{2028}", "ʰ",
+            "é", "\u{3000}", "½", "３", "12", "😀", "word ", " Word", "\u{2028}", "ʰ",
         ];
         let mut state = 7u64;
         let mut random = |below: usize| {
