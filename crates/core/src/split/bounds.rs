@@ -21,12 +21,14 @@ impl Bounds {
         Self { starts: [0; WORDS + 2], odd: [0; WORDS + 2] }
     }
 
-    /// Fills in the words that `of` gives for the window on `len` bytes of text.
+    /// Fills in the boundaries of the window on `len` bytes of text. All of it must be inlined, so that it is compiled for
+    /// the machine that `find` has found: there is no closure in it that the compiler might not like to.
     #[inline(always)]
-    fn fill<L: Lanes>(&mut self, masks: &Masks, len: usize, mut of: impl FnMut(usize) -> (L, L)) {
+    fn fill<R: Rules, L: Lanes>(&mut self, masks: &Masks, len: usize) {
         let words = len.div_ceil(64).min(WORDS);
+        let mut rules = R::default();
         for word in (0..words).step_by(L::COUNT) {
-            let (starts, odd) = of(word);
+            let (starts, odd): (L, L) = rules.apply(masks, word);
             starts.put(&mut self.starts, word);
             odd.put(&mut self.odd, word);
         }
@@ -43,10 +45,10 @@ impl Bounds {
     }
 }
 
-/// The rules of one pattern.
-pub trait Rules {
-    /// Fills in the boundaries of the window on `len` bytes of text.
-    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds);
+/// The rules of one pattern, and what they know of the words before.
+pub trait Rules: Default {
+    /// Boundaries and odd bytes in the words from `word` on.
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L);
 }
 
 /// Finds the boundaries of a window by the rules of a pattern, as many words at once as the machine can.
@@ -56,33 +58,31 @@ pub fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
     if is_x86_feature_detected!("avx512f") {
         #[target_feature(enable = "avx512f")]
         fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-            R::fill::<super::lanes::Eight>(masks, len, bounds);
+            bounds.fill::<R, super::lanes::Eight>(masks, len);
         }
         // SAFETY: the machine has AVX-512.
         return unsafe { find::<R>(masks, len, bounds) };
     }
-    R::fill::<u64>(masks, len, bounds);
+    bounds.fill::<R, u64>(masks, len);
 }
 
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+#[derive(Default)]
 pub struct Gpt2;
 
 impl Rules for Gpt2 {
     #[inline(always)]
-    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-        bounds.fill(masks, len, |word| {
-            let of = |map: &Map| L::of(map, word);
-            let (letter, number, space, other) =
-                (of(&masks.letter), of(&masks.number), of(&masks.space), of(&masks.other));
-            let goes_on = (letter & L::before::<1>(&masks.letter, word))
-                | (number & L::before::<1>(&masks.number, word))
-                | (other & L::before::<1>(&masks.other, word));
-            let starts = (letter | number | other) & !goes_on & !L::before::<1>(&masks.blank, word);
-            // Of white space the first and, before something visible, the last.
-            let blanks = space & (!L::before::<1>(&masks.space, word) | !L::after::<1>(&masks.space, word));
-            let odd = (of(&masks.quote) & L::after::<1>(&masks.letter, word)) | (space & of(&masks.wide));
-            (starts | blanks, odd)
-        });
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, number, space, other) = (of(&masks.letter), of(&masks.number), of(&masks.space), of(&masks.other));
+        let goes_on = (letter & L::before::<1>(&masks.letter, word))
+            | (number & L::before::<1>(&masks.number, word))
+            | (other & L::before::<1>(&masks.other, word));
+        let starts = (letter | number | other) & !goes_on & !L::before::<1>(&masks.blank, word);
+        // Of white space the first and, before something visible, the last.
+        let blanks = space & (!L::before::<1>(&masks.space, word) | !L::after::<1>(&masks.space, word));
+        let odd = (of(&masks.quote) & L::after::<1>(&masks.letter, word)) | (space & of(&masks.wide));
+        (starts | blanks, odd)
     }
 }
 
@@ -103,31 +103,33 @@ fn white<L: Lanes>(masks: &Masks, word: usize, newlines: L, behind_newlines: L) 
 }
 
 /// The patterns of `cl100k.rs`; at most so many `NUMBERS` are together, three or one.
-pub struct Cl100k<const NUMBERS: u32>;
+#[derive(Default)]
+pub struct Cl100k<const NUMBERS: u32> {
+    newlines: u64,
+    leads: u64,
+    numbers: [u64; 2],
+}
 
 impl<const NUMBERS: u32> Rules for Cl100k<NUMBERS> {
     #[inline(always)]
-    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-        let (mut last_newlines, mut last_leads, mut last_numbers) = (0, 0, [0; 2]);
-        bounds.fill(masks, len, |word| {
-            let of = |map: &Map| L::of(map, word);
-            let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
-            let behind_other = L::before::<1>(&masks.other, word);
-            let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
-            let words = letter & !L::before::<1>(&masks.letter, word);
-            // One character joins the letters behind it: white space, or what would start a run of others.
-            let leads = others | of(&masks.space) & !newline;
-            let letters = words & !leads.carried(&mut last_leads);
-            let (numbers, odd_numbers) = numbers(masks, word, NUMBERS, &mut last_numbers);
-            let newlines = newline.runs(behind_other, last_newlines);
-            let behind_newlines = newlines.carried(&mut last_newlines);
-            let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
-            let odd = odd_blanks
-                | of(&masks.quote) & L::after::<1>(&masks.letter, word)
-                | odd_numbers
-                | other & of(&masks.wide) & L::after::<1>(&masks.letter, word);
-            (letters | numbers | others | blanks, odd)
-        });
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
+        let behind_other = L::before::<1>(&masks.other, word);
+        let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+        let words = letter & !L::before::<1>(&masks.letter, word);
+        // One character joins the letters behind it: white space, or what would start a run of others.
+        let leads = others | of(&masks.space) & !newline;
+        let letters = words & !leads.carried(&mut self.leads);
+        let (numbers, odd_numbers) = numbers(masks, word, NUMBERS, &mut self.numbers);
+        let newlines = newline.runs(behind_other, self.newlines);
+        let behind_newlines = newlines.carried(&mut self.newlines);
+        let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
+        let odd = odd_blanks
+            | of(&masks.quote) & L::after::<1>(&masks.letter, word)
+            | odd_numbers
+            | other & of(&masks.wide) & L::after::<1>(&masks.letter, word);
+        (letters | numbers | others | blanks, odd)
     }
 }
 
@@ -148,56 +150,61 @@ fn numbers<L: Lanes>(masks: &Masks, word: usize, most: u32, last: &mut [u64; 2])
 }
 
 /// The pattern of `o200k.rs`.
-pub struct O200k;
+#[derive(Default)]
+pub struct O200k {
+    newlines: u64,
+    leads: u64,
+    lower: u64,
+    upper: u64,
+    marks: u64,
+    slashes: u64,
+    numbers: [u64; 2],
+}
 
 impl Rules for O200k {
     #[inline(always)]
-    fn fill<L: Lanes>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-        let (mut last_newlines, mut last_leads, mut last_lower, mut last_upper, mut last_marks) = (0, 0, 0, 0, 0);
-        let (mut last_slashes, mut last_numbers) = (0, [0; 2]);
-        bounds.fill(masks, len, |word| {
-            let of = |map: &Map| L::of(map, word);
-            let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
-            let (upper, lower) = (of(&masks.upper), of(&masks.lower));
-            let behind_other = L::before::<1>(&masks.other, word);
-            let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
-            let words = letter & !L::before::<1>(&masks.letter, word);
-            let leads = others | of(&masks.space) & !newline;
-            let letters = words & !leads.carried(&mut last_leads);
-            // A capital behind a small letter.
-            let (only_upper, only_lower) = (upper & !lower, lower & !upper);
-            let humps = only_upper & only_lower.carried(&mut last_lower);
-            let (numbers, odd_numbers) = numbers(masks, word, 3, &mut last_numbers);
-            let newlines = newline.runs(behind_other, last_newlines);
-            let behind_newlines = newlines.carried(&mut last_newlines);
-            let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
-            // Letters without case beside capitals: where the word ends depends on what comes later.
-            let both = upper & lower;
-            let upper_after = L::after::<1>(&masks.upper, word) & !L::after::<1>(&masks.lower, word);
-            let odd_case = both & (only_upper.carried(&mut last_upper) | upper_after);
-            // A mark is a letter here and an "other" there. What is before it may join it, and what is behind it not.
-            let marks = both & !letter;
-            let behind_marks = (other | newline) & marks.carried(&mut last_marks);
-            let letter_after = L::after::<1>(&masks.letter, word);
-            let marks_after = L::after::<1>(&masks.upper, word) & L::after::<1>(&masks.lower, word) & !letter_after;
-            // A slash behind a newline may belong to the piece before it, with what ends somewhere in the run.
-            let slash = of(&masks.slash) & L::before::<1>(&masks.newline, word);
-            let slashes = other.runs(slash, last_slashes);
-            slashes.carried(&mut last_slashes);
-            // A contraction goes on the word before it, so what counts is that word's last byte.
-            let quotes_after = L::after::<1>(&masks.quote, word) & L::after::<2>(&masks.letter, word);
-            let odd = odd_blanks
-                | odd_case
-                | marks
-                | marks_after
-                | behind_marks
-                | letter & quotes_after
-                | newline & L::after::<1>(&masks.slash, word)
-                | slashes
-                | odd_numbers
-                | other & of(&masks.wide) & letter_after;
-            (letters | humps | numbers | others | blanks, odd)
-        });
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
+        let (upper, lower) = (of(&masks.upper), of(&masks.lower));
+        let behind_other = L::before::<1>(&masks.other, word);
+        let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+        let words = letter & !L::before::<1>(&masks.letter, word);
+        let leads = others | of(&masks.space) & !newline;
+        let letters = words & !leads.carried(&mut self.leads);
+        // A capital behind a small letter.
+        let (only_upper, only_lower) = (upper & !lower, lower & !upper);
+        let humps = only_upper & only_lower.carried(&mut self.lower);
+        let (numbers, odd_numbers) = numbers(masks, word, 3, &mut self.numbers);
+        let newlines = newline.runs(behind_other, self.newlines);
+        let behind_newlines = newlines.carried(&mut self.newlines);
+        let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
+        // Letters without case beside capitals: where the word ends depends on what comes later.
+        let both = upper & lower;
+        let upper_after = L::after::<1>(&masks.upper, word) & !L::after::<1>(&masks.lower, word);
+        let odd_case = both & (only_upper.carried(&mut self.upper) | upper_after);
+        // A mark is a letter here and an "other" there. What is before it may join it, and what is behind it not.
+        let marks = both & !letter;
+        let behind_marks = (other | newline) & marks.carried(&mut self.marks);
+        let letter_after = L::after::<1>(&masks.letter, word);
+        let marks_after = L::after::<1>(&masks.upper, word) & L::after::<1>(&masks.lower, word) & !letter_after;
+        // A slash behind a newline may belong to the piece before it, with what ends somewhere in the run.
+        let slash = of(&masks.slash) & L::before::<1>(&masks.newline, word);
+        let slashes = other.runs(slash, self.slashes);
+        slashes.carried(&mut self.slashes);
+        // A contraction goes on the word before it, so what counts is that word's last byte.
+        let quotes_after = L::after::<1>(&masks.quote, word) & L::after::<2>(&masks.letter, word);
+        let odd = odd_blanks
+            | odd_case
+            | marks
+            | marks_after
+            | behind_marks
+            | letter & quotes_after
+            | newline & L::after::<1>(&masks.slash, word)
+            | slashes
+            | odd_numbers
+            | other & of(&masks.wide) & letter_after;
+        (letters | humps | numbers | others | blanks, odd)
     }
 }
 
@@ -227,15 +234,17 @@ mod tests {
                     &parts[(from + random(few)) % parts.len()].repeat(1 + if round % 7 == 0 { random(200) } else { 0 });
             }
             masks.fill(text.as_bytes());
-            let mut check = |fill: [fn(&Masks, usize, &mut Bounds); 2]| {
-                fill[0](&masks, text.len(), &mut found);
-                fill[1](&masks, text.len(), &mut right);
-                assert!(found.starts == right.starts && found.odd == right.odd, "{text:?}");
-            };
-            check([find::<Gpt2>, Gpt2::fill::<u64>]);
-            check([find::<Cl100k<3>>, Cl100k::<3>::fill::<u64>]);
-            check([find::<Cl100k<1>>, Cl100k::<1>::fill::<u64>]);
-            check([find::<O200k>, O200k::fill::<u64>]);
+            macro_rules! check {
+                ($rules:ty) => {
+                    find::<$rules>(&masks, text.len(), &mut found);
+                    right.fill::<$rules, u64>(&masks, text.len());
+                    assert!(found.starts == right.starts && found.odd == right.odd, "{text:?}");
+                };
+            }
+            check!(Gpt2);
+            check!(Cl100k<3>);
+            check!(Cl100k<1>);
+            check!(O200k);
         }
     }
 }
