@@ -11,6 +11,7 @@ use crate::sentencepiece::hf::Rule;
 use crate::sentencepiece::normalize::Normalizer;
 use crate::split::cutter::{split_length, Cutter, Scripts};
 use crate::split::digits::{Digits, Place};
+use crate::split::ends::{self, Visit};
 use crate::split::neighbours::Neighbours;
 use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
@@ -88,7 +89,7 @@ impl Splitter {
         match self {
             Self::Digits(digits) => digits.split(text, visit),
             Self::Punctuation(punctuation) => punctuation.split(text, visit),
-            Self::Pattern(pattern) => pattern.split(text, visit),
+            Self::Pattern(pattern) => pattern.split(text, &mut visit),
             Self::Neighbours(neighbours) => neighbours.split(text, visit),
             Self::At(cutter) => cutter.split(text, visit),
             Self::Scripts(scripts) => scripts.split(text, visit),
@@ -267,6 +268,46 @@ pub const BATCH: usize = 64;
 
 /// How many bytes are worked on between two questions.
 const STOP_EVERY: usize = 1 << 20;
+
+/// Pieces on their way to be handed on.
+struct Batch<F> {
+    bounds: [(usize, usize); BATCH + ends::AT_LEAST],
+    len: usize,
+    visit: F,
+}
+
+impl<F: FnMut(&[(usize, usize)]) -> Result<()>> Batch<F> {
+    fn new(visit: F) -> Self {
+        Self { bounds: [(0, 0); BATCH + ends::AT_LEAST], len: 0, visit }
+    }
+
+    fn hand_on(&mut self) -> Result<()> {
+        (self.visit)(&self.bounds[..std::mem::take(&mut self.len)])
+    }
+}
+
+impl<F: FnMut(&[(usize, usize)]) -> Result<()>> Visit for Batch<F> {
+    #[inline]
+    fn piece(&mut self, start: usize, end: usize) -> Result<()> {
+        if self.len == BATCH {
+            self.hand_on()?;
+        }
+        self.bounds[self.len] = (start, end);
+        self.len += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn pieces(&mut self, base: usize, bits: u64, start: usize) -> Result<usize> {
+        let count = bits.count_ones() as usize;
+        if self.len + count > BATCH {
+            self.hand_on()?;
+        }
+        ends::put(base, bits, start, &mut self.bounds[self.len..]);
+        self.len += count;
+        Ok(if count == 0 { start } else { base + 63 - bits.leading_zeros() as usize })
+    }
+}
 
 impl Pipeline {
     pub fn new(rows: &[StageRow], extras: Vec<Extra>) -> Result<Self> {
@@ -498,14 +539,9 @@ impl Pipeline {
                 Item::Extra { index, span } => return visit(Unit::Extra { index, span }),
                 Item::Text(segment) => segment,
             };
-            let (mut bounds, mut len, mut done) = ([(0, 0); BATCH], 0, 0);
-            let piece = |start, end| {
-                bounds[len] = (start, end);
-                len += 1;
-                if len < BATCH {
-                    return Ok(());
-                }
-                len = 0;
+            let mut done = 0;
+            let mut batch = Batch::new(|bounds: &[(usize, usize)]| {
+                let end = bounds.last().map_or(done, |&(_, end)| end);
                 worked += end - done;
                 done = end;
                 if worked >= STOP_EVERY {
@@ -514,14 +550,15 @@ impl Pipeline {
                         return Err(Error::interrupted());
                     }
                 }
-                visit(Unit::Pieces { segment: &segment, bounds: &bounds })
-            };
+                visit(Unit::Pieces { segment: &segment, bounds })
+            });
             match words_alone {
-                Some(alone) => words(&segment.bytes, alone, piece)?,
-                None => self.split(&segment, piece)?,
+                Some(alone) => words(&segment.bytes, alone, |start, end| batch.piece(start, end))?,
+                None => self.split(&segment, &mut batch)?,
             }
+            batch.hand_on()?;
             worked += segment.bytes.len() - done;
-            visit(Unit::Pieces { segment: &segment, bounds: &bounds[..len] })
+            Ok(())
         };
         items.into_iter().try_for_each(each)
     }
@@ -588,14 +625,16 @@ impl Pipeline {
     }
 
     #[inline]
-    fn split(&self, segment: &Segment<'_>, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-        match &self.splits[..] {
-            [Splitter::Pattern(pattern)] => return pattern.split(&segment.bytes, visit),
-            [Splitter::Punctuation(punctuation)] => return punctuation.split(&segment.bytes, visit),
-            [Splitter::Neighbours(neighbours)] => return neighbours.split(&segment.bytes, visit),
-            _ => {}
+    fn split(&self, segment: &Segment<'_>, visit: &mut impl Visit) -> Result<()> {
+        if let [Splitter::Pattern(pattern)] = &self.splits[..] {
+            return pattern.split(&segment.bytes, visit);
         }
-        split_again(&self.splits, &segment.bytes, 0, &mut visit)
+        let mut each = |start, end| visit.piece(start, end);
+        match &self.splits[..] {
+            [Splitter::Punctuation(punctuation)] => punctuation.split(&segment.bytes, each),
+            [Splitter::Neighbours(neighbours)] => neighbours.split(&segment.bytes, each),
+            _ => split_again(&self.splits, &segment.bytes, 0, &mut each),
+        }
     }
 
     // ======================== places where token counts add up ========================

@@ -7,7 +7,8 @@
 //!
 //! The idea of finding boundaries by shifts of class bitmaps is that of simdjson (Langdale and Lemire, 2019).
 
-use super::masks::{after, before, Map, Masks, WORDS};
+use super::lanes::Lanes;
+use super::masks::{Map, Masks, WORDS};
 
 /// The boundaries and the odd bytes of a window.
 pub struct Bounds {
@@ -20,12 +21,16 @@ impl Bounds {
         Self { starts: [0; WORDS + 2], odd: [0; WORDS + 2] }
     }
 
-    /// Fills in the words that `of` gives for the window on `len` bytes of text.
-    #[inline]
-    pub fn fill(&mut self, masks: &Masks, len: usize, mut of: impl FnMut(usize) -> (u64, u64)) {
+    /// Fills in the boundaries of the window on `len` bytes of text. All of it must be inlined, so that it is compiled for
+    /// the machine that `find` has found: there is no closure in it that the compiler might not like to.
+    #[inline(always)]
+    fn fill<R: Rules, L: Lanes>(&mut self, masks: &Masks, len: usize) {
         let words = len.div_ceil(64).min(WORDS);
-        for word in 0..words {
-            (self.starts[word], self.odd[word]) = of(word);
+        let mut rules = R::default();
+        for word in (0..words).step_by(L::COUNT) {
+            let (starts, odd): (L, L) = rules.apply(masks, word);
+            starts.put(&mut self.starts, word);
+            odd.put(&mut self.odd, word);
         }
         self.starts[words..].fill(0);
         self.odd[words..].fill(0);
@@ -40,120 +45,206 @@ impl Bounds {
     }
 }
 
+/// The rules of one pattern, and what they know of the words before.
+pub trait Rules: Default {
+    /// Boundaries and odd bytes in the words from `word` on.
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L);
+}
+
+/// Finds the boundaries of a window by the rules of a pattern, as many words at once as the machine can.
+#[inline]
+pub fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        #[target_feature(enable = "avx512f")]
+        fn find<R: Rules>(masks: &Masks, len: usize, bounds: &mut Bounds) {
+            bounds.fill::<R, super::lanes::Eight>(masks, len);
+        }
+        // SAFETY: the machine has AVX-512.
+        return unsafe { find::<R>(masks, len, bounds) };
+    }
+    bounds.fill::<R, u64>(masks, len);
+}
+
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-#[inline(always)]
-pub fn gpt2(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, blank, quote, wide, .. } = masks;
-        let goes_on = (letter[word] & before(letter, word, 1))
-            | (number[word] & before(number, word, 1))
-            | (other[word] & before(other, word, 1));
-        let visible = letter[word] | number[word] | other[word];
-        let starts = visible & !goes_on & !before(blank, word, 1);
+#[derive(Default)]
+pub struct Gpt2;
+
+impl Rules for Gpt2 {
+    #[inline(always)]
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, number, space, other) = (of(&masks.letter), of(&masks.number), of(&masks.space), of(&masks.other));
+        let goes_on = (letter & L::before::<1>(&masks.letter, word))
+            | (number & L::before::<1>(&masks.number, word))
+            | (other & L::before::<1>(&masks.other, word));
+        let starts = (letter | number | other) & !goes_on & !L::before::<1>(&masks.blank, word);
         // Of white space the first and, before something visible, the last.
-        let blanks = space[word] & (!before(space, word, 1) | !after(space, word));
-        let odd = (quote[word] & after(letter, word)) | (space[word] & wide[word]);
+        let blanks = space & (!L::before::<1>(&masks.space, word) | !L::after::<1>(&masks.space, word));
+        let odd = (of(&masks.quote) & L::after::<1>(&masks.letter, word)) | (space & of(&masks.wide));
         (starts | blanks, odd)
-    });
+    }
 }
 
 /// What cl100k and its relatives do with white space, given the newlines that belong to the piece before them: newlines and
 /// what is before them are one piece, of the rest the last character is by itself. Boundaries, and what is odd.
 #[inline(always)]
-fn white(masks: &Masks, word: usize, newlines: u64, newlines_before: u64) -> (u64, u64) {
-    let Masks { space, newline, wide, .. } = masks;
-    let rest = space[word] & !newlines;
-    let behind = before(space, word, 1) & !(newlines << 1 | newlines_before);
-    let last = rest & !newline[word] & !after(space, word);
+fn white<L: Lanes>(masks: &Masks, word: usize, newlines: L, behind_newlines: L) -> (L, L) {
+    let (space, newline) = (L::of(&masks.space, word), L::of(&masks.newline, word));
+    let rest = space & !newlines;
+    let behind = L::before::<1>(&masks.space, word) & !behind_newlines;
+    let last = rest & !newline & !L::after::<1>(&masks.space, word);
     let starts = rest & !behind | last;
     // A newline beside other white space.
-    let other_before = behind & !before(newline, word, 1);
-    let other_after = after(space, word) & !after(newline, word);
-    let odd = rest & newline[word] & (other_before | other_after) | space[word] & wide[word];
+    let other_before = behind & !L::before::<1>(&masks.newline, word);
+    let other_after = L::after::<1>(&masks.space, word) & !L::after::<1>(&masks.newline, word);
+    let odd = rest & newline & (other_before | other_after) | space & L::of(&masks.wide, word);
     (starts, odd)
 }
 
-/// The runs of set bits that start at these places.
-#[inline(always)]
-fn runs(bits: u64, starts: u64) -> u64 {
-    bits & !bits.wrapping_add(starts & bits)
-}
-
 /// The patterns of `cl100k.rs`; at most so many `NUMBERS` are together, three or one.
-#[inline(always)]
-pub fn cl100k<const NUMBERS: u32>(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    let (mut newlines_before, mut leads_before) = (0, 0);
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, newline, blank, quote, wide, .. } = masks;
-        let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
-        let words = letter[word] & !before(letter, word, 1);
-        // One character joins the letters behind it: white space, or what would start a run of others.
-        let leads = others | space[word] & !newline[word];
-        let letters = words & !(leads << 1 | leads_before);
-        leads_before = leads >> 63;
-        let numbers = number[word] & !(before(number, word, 1) & if NUMBERS == 1 { 0 } else { u64::MAX });
-        let newlines = runs(newline[word], before(other, word, 1) | newlines_before);
-        let (blanks, odd_blanks) = white(masks, word, newlines, newlines_before);
-        newlines_before = newlines >> 63;
-        let odd = odd_blanks
-            | quote[word] & after(letter, word)
-            | odd_numbers(number, wide, word, NUMBERS)
-            | other[word] & wide[word] & after(letter, word);
-        (letters | numbers | others | blanks, odd)
-    });
+#[derive(Default)]
+pub struct Cl100k<const NUMBERS: u32> {
+    newlines: u64,
+    leads: u64,
+    numbers: [u64; 2],
 }
 
-/// Numbers beyond ASCII and, of three at most, the fourth digit in a row and those behind it.
+impl<const NUMBERS: u32> Rules for Cl100k<NUMBERS> {
+    #[inline(always)]
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
+        let behind_other = L::before::<1>(&masks.other, word);
+        let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+        let words = letter & !L::before::<1>(&masks.letter, word);
+        // One character joins the letters behind it: white space, or what would start a run of others.
+        let leads = others | of(&masks.space) & !newline;
+        let letters = words & !leads.carried(&mut self.leads);
+        let (numbers, odd_numbers) = numbers(masks, word, NUMBERS, &mut self.numbers);
+        let newlines = newline.runs(behind_other, self.newlines);
+        let behind_newlines = newlines.carried(&mut self.newlines);
+        let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
+        let odd = odd_blanks
+            | of(&masks.quote) & L::after::<1>(&masks.letter, word)
+            | odd_numbers
+            | other & of(&masks.wide) & L::after::<1>(&masks.letter, word);
+        (letters | numbers | others | blanks, odd)
+    }
+}
+
+/// Where numbers start, of at most so many characters, three or one; and which are odd: from the first one beyond ASCII in
+/// a row on. `last` is what the words before say.
 #[inline(always)]
-fn odd_numbers(number: &Map, wide: &Map, word: usize, most: u32) -> u64 {
-    let fourth = before(number, word, 1) & before(number, word, 2) & before(number, word, 3);
-    number[word] & (if most == 3 { fourth } else { 0 } | wide[word])
+fn numbers<L: Lanes>(masks: &Masks, word: usize, most: u32, last: &mut [u64; 2]) -> (L, L) {
+    let Masks { number, wide, .. } = masks;
+    let here = L::of(number, word);
+    let before = L::before::<1>(number, word);
+    let odd = here.runs(here & L::of(wide, word), last[0]);
+    odd.carried(&mut last[0]);
+    if most == 1 {
+        return (here, odd);
+    }
+    let fourth = here & before & L::before::<2>(number, word) & L::before::<3>(number, word);
+    ((here & !before).every_third(fourth, &mut last[1]), odd)
 }
 
 /// The pattern of `o200k.rs`.
-#[inline(always)]
-pub fn o200k(masks: &Masks, len: usize, bounds: &mut Bounds) {
-    let (mut newlines_before, mut leads_before, mut lower_before, mut upper_before, mut marks_before) = (0, 0, 0, 0, 0);
-    let mut slashes_before = 0;
-    bounds.fill(masks, len, |word| {
-        let Masks { letter, number, space, other, newline, upper, lower, blank, quote, slash, wide, .. } = masks;
-        let others = other[word] & !before(other, word, 1) & !before(blank, word, 1);
-        let words = letter[word] & !before(letter, word, 1);
-        let leads = others | space[word] & !newline[word];
-        let letters = words & !(leads << 1 | leads_before);
-        leads_before = leads >> 63;
+#[derive(Default)]
+pub struct O200k {
+    newlines: u64,
+    leads: u64,
+    lower: u64,
+    upper: u64,
+    marks: u64,
+    slashes: u64,
+    numbers: [u64; 2],
+}
+
+impl Rules for O200k {
+    #[inline(always)]
+    fn apply<L: Lanes>(&mut self, masks: &Masks, word: usize) -> (L, L) {
+        let of = |map: &Map| L::of(map, word);
+        let (letter, other, newline) = (of(&masks.letter), of(&masks.other), of(&masks.newline));
+        let (upper, lower) = (of(&masks.upper), of(&masks.lower));
+        let behind_other = L::before::<1>(&masks.other, word);
+        let others = other & !behind_other & !L::before::<1>(&masks.blank, word);
+        let words = letter & !L::before::<1>(&masks.letter, word);
+        let leads = others | of(&masks.space) & !newline;
+        let letters = words & !leads.carried(&mut self.leads);
         // A capital behind a small letter.
-        let (only_upper, only_lower) = (upper[word] & !lower[word], lower[word] & !upper[word]);
-        let humps = only_upper & (only_lower << 1 | lower_before);
-        let numbers = number[word] & !before(number, word, 1);
-        let newlines = runs(newline[word], before(other, word, 1) | newlines_before);
-        let (blanks, odd_blanks) = white(masks, word, newlines, newlines_before);
-        newlines_before = newlines >> 63;
+        let (only_upper, only_lower) = (upper & !lower, lower & !upper);
+        let humps = only_upper & only_lower.carried(&mut self.lower);
+        let (numbers, odd_numbers) = numbers(masks, word, 3, &mut self.numbers);
+        let newlines = newline.runs(behind_other, self.newlines);
+        let behind_newlines = newlines.carried(&mut self.newlines);
+        let (blanks, odd_blanks) = white(masks, word, newlines, behind_newlines);
         // Letters without case beside capitals: where the word ends depends on what comes later.
-        let both = upper[word] & lower[word];
-        let upper_after = after(upper, word) & !after(lower, word);
-        let odd_case = both & (only_upper << 1 | upper_before | upper_after);
-        (lower_before, upper_before) = (only_lower >> 63, only_upper >> 63);
+        let both = upper & lower;
+        let upper_after = L::after::<1>(&masks.upper, word) & !L::after::<1>(&masks.lower, word);
+        let odd_case = both & (only_upper.carried(&mut self.upper) | upper_after);
         // A mark is a letter here and an "other" there. What is before it may join it, and what is behind it not.
-        let marks = both & !letter[word];
-        let behind_marks = (other[word] | newline[word]) & (marks << 1 | marks_before);
-        marks_before = marks >> 63;
-        let marks_after = after(upper, word) & after(lower, word) & !after(letter, word);
+        let marks = both & !letter;
+        let behind_marks = (other | newline) & marks.carried(&mut self.marks);
+        let letter_after = L::after::<1>(&masks.letter, word);
+        let marks_after = L::after::<1>(&masks.upper, word) & L::after::<1>(&masks.lower, word) & !letter_after;
         // A slash behind a newline may belong to the piece before it, with what ends somewhere in the run.
-        let slashes = runs(other[word], slash[word] & before(newline, word, 1) | slashes_before);
-        slashes_before = slashes >> 63;
+        let slash = of(&masks.slash) & L::before::<1>(&masks.newline, word);
+        let slashes = other.runs(slash, self.slashes);
+        slashes.carried(&mut self.slashes);
         // A contraction goes on the word before it, so what counts is that word's last byte.
-        let quotes_after = after(quote, word) & (letter[word + 1] << 62 | letter[word] >> 2);
+        let quotes_after = L::after::<1>(&masks.quote, word) & L::after::<2>(&masks.letter, word);
         let odd = odd_blanks
             | odd_case
             | marks
             | marks_after
             | behind_marks
-            | letter[word] & quotes_after
-            | newline[word] & after(slash, word)
+            | letter & quotes_after
+            | newline & L::after::<1>(&masks.slash, word)
             | slashes
-            | odd_numbers(number, wide, word, 3)
-            | other[word] & wide[word] & after(letter, word);
+            | odd_numbers
+            | other & of(&masks.wide) & letter_after;
         (letters | humps | numbers | others | blanks, odd)
-    });
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::super::masks::WINDOW;
+    use super::*;
+
+    #[test]
+    fn eight_words_at_once_give_what_each_gives() {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let parts = [
+            "a", "B", "Ab", " ", "\n", "\r", "/", "'s", "1", "1234", "３", "é", "中", "\u{301}", "²", "\u{3000}", "—",
+            "?!",
+        ];
+        let (mut masks, mut found, mut right) = (Masks::new(), Bounds::new(), Bounds::new());
+        for round in 0..300 {
+            let (len, few) = (1 + random(WINDOW + 100), 1 + random(parts.len()));
+            let from = random(parts.len());
+            let mut text = String::new();
+            while text.len() < len {
+                text +=
+                    &parts[(from + random(few)) % parts.len()].repeat(1 + if round % 7 == 0 { random(200) } else { 0 });
+            }
+            masks.fill(text.as_bytes());
+            macro_rules! check {
+                ($rules:ty) => {
+                    find::<$rules>(&masks, text.len(), &mut found);
+                    right.fill::<$rules, u64>(&masks, text.len());
+                    assert!(found.starts == right.starts && found.odd == right.odd, "{text:?}");
+                };
+            }
+            check!(Gpt2);
+            check!(Cl100k<3>);
+            check!(Cl100k<1>);
+            check!(O200k);
+        }
+    }
 }

@@ -168,19 +168,6 @@ impl Masks {
     }
 }
 
-/// A word of a map moved so that each bit is that of the byte before, or some bytes before.
-#[inline]
-pub fn before(map: &Map, word: usize, by: u32) -> u64 {
-    let previous = if word == 0 { 0 } else { map[word - 1] };
-    map[word] << by | previous >> (64 - by)
-}
-
-/// The same for the byte behind.
-#[inline]
-pub fn after(map: &Map, word: usize) -> u64 {
-    map[word] >> 1 | map[word + 1] << 63
-}
-
 /// Whether the bit of a byte is set.
 #[inline]
 pub fn has(map: &Map, at: usize) -> bool {

@@ -9,7 +9,9 @@ mod bounds;
 mod cl100k;
 pub mod cutter;
 pub mod digits;
+pub mod ends;
 mod gpt2;
+mod lanes;
 pub mod masks;
 pub mod neighbours;
 mod o200k;
@@ -21,7 +23,8 @@ use std::cell::Cell;
 use crate::error::{Error, Result};
 use crate::unicode::{class_at, class_before, CASELESS, LETTER, MARK, NUMBER, SPACE, UPPER};
 
-use bounds::Bounds;
+use bounds::{Bounds, Cl100k, Gpt2, O200k, Rules};
+use ends::Visit;
 use masks::Masks;
 use regex::{Regex, ScanState, Syntax};
 
@@ -133,14 +136,14 @@ impl Pattern {
 
     /// Gives `visit` the start and the end of each piece of `text`.
     #[inline]
-    pub fn split(&self, text: &[u8], mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    pub fn split(&self, text: &[u8], visit: &mut impl Visit) -> Result<()> {
         if let Kind::Scanner(Scanner { by_masks: Some(by_masks), end, .. }) = &self.0 {
             return match by_masks {
-                ByMasks::Gpt2 => in_windows(text, bounds::gpt2, gpt2::end_by_masks, *end, visit),
-                ByMasks::Cl100k => in_windows(text, bounds::cl100k::<3>, cl100k::end_by_masks::<3, true>, *end, visit),
-                ByMasks::Llama3 => in_windows(text, bounds::cl100k::<3>, cl100k::end_by_masks::<3, false>, *end, visit),
-                ByMasks::Qwen2 => in_windows(text, bounds::cl100k::<1>, cl100k::end_by_masks::<1, false>, *end, visit),
-                ByMasks::O200k => in_windows(text, bounds::o200k, o200k::end_by_masks, *end, visit),
+                ByMasks::Gpt2 => in_windows::<Gpt2>(text, gpt2::end_by_masks, *end, visit),
+                ByMasks::Cl100k => in_windows::<Cl100k<3>>(text, cl100k::end_by_masks::<3, true>, *end, visit),
+                ByMasks::Llama3 => in_windows::<Cl100k<3>>(text, cl100k::end_by_masks::<3, false>, *end, visit),
+                ByMasks::Qwen2 => in_windows::<Cl100k<1>>(text, cl100k::end_by_masks::<1, false>, *end, visit),
+                ByMasks::O200k => in_windows::<O200k>(text, o200k::end_by_masks, *end, visit),
             };
         }
         let (mut scan, mut pos) = (self.scan(text), 0);
@@ -148,14 +151,14 @@ impl Pattern {
             let end = match &self.0 {
                 Kind::Regex { regex, drops: true } => match regex.next_match(text, pos, &mut scan.state) {
                     Some((start, end)) => {
-                        visit(start, end)?;
+                        visit.piece(start, end)?;
                         end
                     }
                     None => break,
                 },
                 _ => {
                     let end = scan.end(pos);
-                    visit(pos, end)?;
+                    visit.piece(pos, end)?;
                     end
                 }
             };
@@ -198,55 +201,44 @@ fn with_window<R>(work: impl FnOnce(&mut Masks, &mut Bounds) -> R) -> R {
 /// Cuts a text a window at a time. A piece that may go on behind the window starts the next; one that is longer than a
 /// window is left to `end`.
 #[inline]
-fn in_windows(
+fn in_windows<R: Rules>(
     text: &[u8],
-    find_bounds: impl Fn(&Masks, usize, &mut Bounds),
     end_by_masks: impl Fn(&Masks, &[u8], usize) -> usize,
     end: fn(&[u8], usize) -> usize,
-    mut visit: impl FnMut(usize, usize) -> Result<()>,
+    visit: &mut impl Visit,
 ) -> Result<()> {
     with_window(|masks, bounds| {
         let mut start = 0;
         while start < text.len() {
             let rest = &text[start..];
             masks.fill(rest);
-            find_bounds(masks, rest.len(), bounds);
+            bounds::find::<R>(masks, rest.len(), bounds);
             let known = masks.known.min(rest.len());
             let (mut pos, mut word) = (0, 0);
             let mut starts = bounds.starts[0] & !1;
             let mut odd = masks::next(&bounds.odd, 0);
             while pos < known {
-                // Words up to whose end nothing is odd.
-                while odd >= (word + 1) * 64 && (word + 1) * 64 <= known {
-                    while starts != 0 {
-                        let end = word * 64 + starts.trailing_zeros() as usize;
-                        visit(start + pos, start + end)?;
-                        pos = end;
-                        starts &= starts - 1;
-                    }
+                // No piece that ends up to there holds an odd byte.
+                let sure = odd.min(known);
+                while (word + 1) * 64 <= sure {
+                    pos = visit.pieces(start + word * 64, starts, start + pos)? - start;
                     word += 1;
                     starts = bounds.starts[word];
                 }
-                while starts == 0 && word + 1 < masks::WORDS {
-                    word += 1;
-                    starts = bounds.starts[word];
+                let ends = starts & u64::MAX >> (63 - sure % 64);
+                pos = visit.pieces(start + word * 64, ends, start + pos)? - start;
+                if odd >= known && known < rest.len() {
+                    break;
                 }
-                let next = if starts == 0 { rest.len() } else { word * 64 + starts.trailing_zeros() as usize };
-                let mut end = next;
-                if odd < next || starts == 0 {
-                    end = end_by_masks(masks, rest, pos);
-                }
+                // An odd piece, or the last one of the text.
+                let end = end_by_masks(masks, rest, pos);
                 if end > known {
                     break;
                 }
-                visit(start + pos, start + end)?;
+                visit.piece(start + pos, start + end)?;
                 pos = end;
-                if end == next {
-                    starts &= starts.wrapping_sub(1);
-                } else if pos < known {
-                    word = pos / 64;
-                    starts = bounds.starts[word] & (u64::MAX - 1) << (pos % 64);
-                }
+                word = pos / 64;
+                starts = bounds.starts[word] & (u64::MAX - 1) << (pos % 64);
                 if odd < pos {
                     odd = masks::next(&bounds.odd, pos);
                 }
@@ -254,7 +246,7 @@ fn in_windows(
             start += pos;
             if pos == 0 {
                 let end = end(text, start);
-                visit(start, end)?;
+                visit.piece(start, end)?;
                 start = end;
             }
         }
@@ -456,7 +448,7 @@ mod tests {
     fn masks_give_the_same_pieces() {
         let parts = [
             "a", "B", "中", "\u{301}", "\u{1c5}", " ", "\n", "\r\n", "\t", "1", "!", "/", "'", "'s", "'LL", "  ", "AB",
-            "é", "\u{3000}", "½", "😀", "word ", " Word", "\u{2028}", "ʰ",
+            "é", "\u{3000}", "½", "３", "12", "😀", "word ", " Word", "\u{2028}", "ʰ",
         ];
         let mut state = 7u64;
         let mut random = |below: usize| {
@@ -479,12 +471,12 @@ mod tests {
                 for scanner in SCANNERS.iter().filter(|scanner| scanner.by_masks.is_some()) {
                     let mut ends = vec![0];
                     let pattern = Pattern(Kind::Scanner(scanner));
-                    let visit = |start, end| {
+                    let mut visit = |start, end| {
                         assert_eq!(ends.last(), Some(&start));
                         ends.push(end);
                         Ok(())
                     };
-                    pattern.split(text, visit).expect("nothing fails");
+                    pattern.split(text, &mut visit).expect("nothing fails");
                     let at = ends.iter().zip(boundaries(scanner, text)).position(|(ours, right)| *ours != right);
                     let near = at.map(|at| {
                         (

@@ -4,105 +4,28 @@
 //! Each piece has a few places where it can be, and a new one pushes out the oldest: no input makes a search long.
 //! A cache starts small, so that a short job does not pay for it, and grows with what is added, up to `MOST`.
 
-use crate::hash::{self, key_of, mix};
-use crate::memory::{prefetch, Table};
+mod at_once;
+mod long;
+mod slots;
+
+use crate::hash::{self, key_of};
+use crate::memory::prefetch;
 use crate::pipeline::BATCH;
 
-/// Pieces of up to so many bytes are kept in one slot with their ids, if these are no more than `FEW`;
+use long::Long;
+use slots::{middle_key, Key, Slots};
+
+/// Pieces of up to so many bytes are kept in one slot, which has room for so many ids;
 const SHORT: usize = 15;
 const FEW: usize = 4;
-/// and those of up to so many bytes in a slot twice as large, with no more than `SOME`.
+/// and those of up to so many bytes in a slot twice as large, with room for so many.
 const MIDDLE: usize = 31;
 const SOME: usize = 8;
 /// Longer pieces up to this length are kept as well.
 const LONG: usize = 1024;
 
-/// Bytes of slots at most, for short pieces and for those of middle length.
-const MOST: usize = 1 << 24;
-/// Slots of long pieces at the start and at most.
-const FIRST_LONG: usize = 1 << 9;
-const MOST_LONG: usize = 1 << 20;
-/// Bytes of long pieces and their ids at most.
-const ARENA: usize = 1 << 26;
-
-/// The bytes of a piece and their number, in the last of its bytes; 0 for no piece.
-trait Key: Copy + PartialEq {
-    const NONE: Self;
-    /// Buckets at the start.
-    const FIRST: usize;
-
-    fn hash(self) -> u64;
-}
-
-impl Key for u128 {
-    const NONE: Self = 0;
-    const FIRST: usize = 1 << 8;
-
-    #[inline]
-    fn hash(self) -> u64 {
-        mix(self as u64, (self >> 64) as u64)
-    }
-}
-
-impl Key for [u128; 2] {
-    const NONE: Self = [0; 2];
-    const FIRST: usize = 1 << 6;
-
-    #[inline]
-    fn hash(self) -> u64 {
-        let [head, tail] = self;
-        mix(head.hash() ^ tail as u64, (tail >> 64) as u64)
-    }
-}
-
-/// The key of a piece that is not short.
-#[inline]
-fn middle_key(text: &[u8], (start, end): (usize, usize)) -> [u128; 2] {
-    let head = text[start..].first_chunk().map_or(0, |head| u128::from_le_bytes(*head));
-    [head, key_of(text, start + 16, end) | 16 << 120]
-}
-
-/// A piece and its ids, how many they are in the highest bits of the first.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Slot<K, const IDS: usize> {
-    key: K,
-    ids: [u32; IDS],
-}
-
-impl<K, const IDS: usize> Slot<K, IDS> {
-    #[inline]
-    fn push(&self, out: &mut Vec<u32>) {
-        let from = out.len();
-        out.extend_from_slice(&self.ids[..count(self.ids[0])]);
-        out[from] &= ID;
-    }
-}
-
-/// A place for two pieces, the one added last first. One cache line, or two.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Bucket<S>([S; 2]);
-
-/// Pieces of one kind. Each has a bucket where it belongs, and one where it may stand aside.
-struct Slots<K: Key, const IDS: usize> {
-    buckets: Table<Bucket<Slot<K, IDS>>>,
-    added: usize,
-}
-
-/// A long piece: its hash, and where its bytes and behind them its ids are.
-#[derive(Clone, Copy, Default)]
-struct LongSlot {
-    hash: u64,
-    at: u32,
-    len: u16,
-    ids: u16,
-}
-
-/// A place for four long pieces, the one added last first. One cache line.
-#[derive(Clone, Copy, Default)]
-#[repr(C, align(64))]
-struct LongBucket([LongSlot; 4]);
+/// Room for the ids of a batch that are in slots: no piece there has more than `MIDDLE`.
+const ROOM: usize = BATCH * (MIDDLE + 1);
 
 /// In one place, as it is taken and given back with every call.
 #[derive(Default)]
@@ -121,7 +44,7 @@ struct Batch {
     keys: [u128; BATCH],
     hashes: [u64; BATCH],
     /// Ids on their way out: whole slots are written, of which the next one overwrites what is too many.
-    ids: [u32; BATCH * SOME],
+    ids: [u32; ROOM],
     /// Which pieces are not known, and how many ids those before each have.
     missing: [(u32, u32); BATCH],
     /// Ids of these, and where those of each are.
@@ -136,16 +59,6 @@ struct Pieces {
     long: Long,
 }
 
-struct Long {
-    slots: Table<LongBucket>,
-    added: usize,
-    /// Their bytes and their ids.
-    arena: Vec<u8>,
-}
-
-const COUNT_AT: u32 = 29;
-const ID: u32 = (1 << COUNT_AT) - 1;
-
 /// So many pieces at once are encoded.
 const AT_ONCE: usize = 16;
 
@@ -154,7 +67,7 @@ impl Default for Batch {
         Self {
             keys: [0; BATCH],
             hashes: [0; BATCH],
-            ids: [0; BATCH * SOME],
+            ids: [0; ROOM],
             missing: [(0, 0); BATCH],
             new: Vec::new(),
             places: [(0, 0); BATCH],
@@ -172,50 +85,40 @@ impl Cache {
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
         let Pieces { short, middle, long } = &self.0.pieces;
-        size_of_val(&*short.buckets) + size_of_val(&*middle.buckets) + size_of_val(&*long.slots) + long.arena.capacity()
+        short.size() + middle.size() + size_of_val(&*long.slots) + long.arena.capacity()
     }
 }
 
 impl Pieces {
     /// Gives the ids of pieces to `out`, or of parts of pieces, if there is no further room to work in.
-    fn encode(
+    fn encode<O: Output>(
         &mut self,
         text: &[u8],
         bounds: &[(usize, usize)],
         (batch, part_batch): (&mut Batch, Option<&mut Batch>),
-        out: &mut impl Output,
+        out: &mut O,
         encoder: &impl Encoder,
     ) {
         debug_assert!(bounds.len() <= BATCH);
         // While one is looked at, what is known of the next ones is on its way from memory.
         let Batch { keys, hashes, ids, missing, .. } = batch;
-        let mut others = 0u64;
-        for (i, ((&(start, end), key), hash)) in bounds.iter().zip(&mut *keys).zip(&mut *hashes).enumerate() {
-            if end - start <= SHORT {
-                *key = key_of(text, start, end);
-                *hash = key.hash();
-                self.short.prefetch(*hash);
-            } else {
-                *key = u128::NONE;
-                others |= 1 << i;
-            }
-        }
+        let mut others = self.short.look_ahead(text, bounds, keys, hashes);
         if others != 0 {
             self.prefetch_others(text, bounds, others, hashes);
         }
-        let (mut len, mut missed) = (0, 0);
-        for (i, (&key, &hash)) in keys[..bounds.len()].iter().zip(&*hashes).enumerate() {
-            if key != u128::NONE {
-                if let Some(slot) = self.short.first(key, hash) {
-                    len += out.known(slot.ids, &mut ids[len..]);
-                    continue;
-                }
-            } else if self.find_other(text, bounds[i], hash, out, ids, (&mut len, missed)) {
-                continue;
+        let (mut so_far, mut at) = ((0, 0), 0);
+        while others != 0 {
+            let i = others.trailing_zeros() as usize;
+            others &= others - 1;
+            so_far = self.short.find::<O>(at..i, keys, hashes, (ids, missing), so_far);
+            let (len, missed) = &mut so_far;
+            if !self.find_other(text, bounds[i], hashes[i], out, ids, (len, *missed)) {
+                missing[*missed] = (i as u32, *len as u32);
+                *missed += 1;
             }
-            missing[missed] = (i as u32, len as u32);
-            missed += 1;
+            at = i + 1;
         }
+        let (len, missed) = self.short.find::<O>(at..bounds.len(), keys, hashes, (ids, missing), so_far);
         if missed > 0 {
             return self.encode_missing(text, bounds, (missed, len), (batch, part_batch), out, encoder);
         }
@@ -309,18 +212,18 @@ impl Pieces {
 
     /// Gives the ids of a piece that is not short to `ids`, or to `out` where no piece was missing before.
     #[inline(never)]
-    fn find_other(
+    fn find_other<O: Output>(
         &self,
         text: &[u8],
         (start, end): (usize, usize),
         hash: u64,
-        out: &mut impl Output,
-        ids: &mut [u32],
+        out: &mut O,
+        ids: &mut [u32; ROOM],
         (len, missed): (&mut usize, usize),
     ) -> bool {
         if end - start <= MIDDLE {
             let found = self.middle.first(middle_key(text, (start, end)), hash);
-            *len += found.map_or(0, |slot| out.known(slot.ids, &mut ids[*len..]));
+            *len += found.map_or(0, |known| self.middle.give::<O>(known, &mut ids[*len..]));
             return found.is_some();
         }
         if missed > 0 || end - start > LONG {
@@ -364,154 +267,6 @@ impl Pieces {
     }
 }
 
-impl<K: Key, const IDS: usize> Default for Slots<K, IDS> {
-    fn default() -> Self {
-        Self { buckets: Table::filled(Bucket([Self::EMPTY; 2]), K::FIRST), added: 0 }
-    }
-}
-
-impl<K: Key, const IDS: usize> Slots<K, IDS> {
-    const EMPTY: Slot<K, IDS> = Slot { key: K::NONE, ids: [0; IDS] };
-
-    #[inline]
-    fn at(&self, hash: u64) -> usize {
-        hash as usize & (self.buckets.len() - 1)
-    }
-
-    /// The other bucket where a piece may be.
-    #[inline]
-    fn aside(&self, hash: u64) -> usize {
-        (hash >> 32) as usize & (self.buckets.len() - 1)
-    }
-
-    #[inline]
-    fn prefetch(&self, hash: u64) {
-        let at = self.at(hash);
-        prefetch(&self.buckets, at);
-        if size_of::<Bucket<Slot<K, IDS>>>() > 64 {
-            if let Some(Bucket([_, second])) = self.buckets.get(at) {
-                prefetch(std::slice::from_ref(second), 0);
-            }
-        }
-    }
-
-    /// A piece that stands where it belongs.
-    #[inline]
-    fn first(&self, key: K, hash: u64) -> Option<&Slot<K, IDS>> {
-        let Bucket([first, second]) = &self.buckets[self.at(hash)];
-        let slot = if first.key == key { first } else { second };
-        (slot.key == key).then_some(slot)
-    }
-
-    /// Adds a piece, if it is not there, and if it has few enough ids.
-    fn add(&mut self, key: K, hash: u64, ids: &[u32]) -> bool {
-        if !(1..=IDS).contains(&ids.len()) || ids.iter().any(|&id| id > ID) {
-            return false;
-        }
-        if self.first(key, hash).is_some() {
-            return true;
-        }
-        let mut slot = Slot { key, ids: [0; IDS] };
-        slot.ids[..ids.len()].copy_from_slice(ids);
-        slot.ids[0] |= ((ids.len() - 1) as u32) << COUNT_AT;
-        self.added += 1;
-        if self.added > self.buckets.len() && size_of_val(&*self.buckets) < MOST {
-            let larger = Table::filled(Bucket([Self::EMPTY; 2]), self.buckets.len() * 2);
-            let old = std::mem::replace(&mut self.buckets, larger);
-            let pieces = old.iter().flat_map(|bucket| bucket.0.iter().rev());
-            pieces.filter(|slot| slot.key != K::NONE).for_each(|slot| self.place(*slot));
-        }
-        self.place(slot);
-        true
-    }
-
-    /// Puts a piece where it belongs. The one that has to leave stands aside, in place of another.
-    fn place(&mut self, slot: Slot<K, IDS>) {
-        let at = self.at(slot.key.hash());
-        let Bucket([first, second]) = self.buckets[at];
-        self.buckets[at] = Bucket([slot, first]);
-        if second.key != K::NONE {
-            let aside = self.aside(second.key.hash());
-            let Bucket(slots) = &mut self.buckets[aside];
-            slots[usize::from(slots[0].key != K::NONE)] = second;
-        }
-    }
-
-    /// A piece that stands aside is put where it belongs, and its ids are appended.
-    fn take_aside(&mut self, key: K, hash: u64, out: &mut Vec<u32>) -> bool {
-        let aside = self.aside(hash);
-        let Some(place) = self.buckets[aside].0.iter_mut().find(|slot| slot.key == key) else { return false };
-        let slot = std::mem::replace(place, Self::EMPTY);
-        self.place(slot);
-        slot.push(out);
-        true
-    }
-}
-
-impl Default for Long {
-    fn default() -> Self {
-        Self { slots: Table::filled(LongBucket::default(), FIRST_LONG / 4), added: 0, arena: Vec::new() }
-    }
-}
-
-impl Long {
-    #[inline]
-    fn at(&self, hash: u64) -> usize {
-        hash as usize & (self.slots.len() - 1)
-    }
-
-    #[inline]
-    fn prefetch(&self, hash: u64) {
-        prefetch(&self.slots, self.at(hash));
-    }
-
-    #[inline]
-    fn slot(&self, hash: u64) -> Option<&LongSlot> {
-        self.slots[self.at(hash)].0.iter().find(|slot| slot.hash == hash)
-    }
-
-    /// The ids of a piece, if they are known.
-    #[inline]
-    fn find(&self, piece: &[u8], hash: u64) -> Option<impl ExactSizeIterator<Item = u32> + '_> {
-        let slot = self.slot(hash).filter(|slot| slot.len as usize == piece.len())?;
-        let known = &self.arena[slot.at as usize..];
-        let (bytes, ids) = known[..piece.len() + 4 * slot.ids as usize].split_at(piece.len());
-        let ids = ids.chunks_exact(4).map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]]));
-        (bytes == piece).then_some(ids)
-    }
-
-    fn add(&mut self, hash: u64, piece: &[u8], ids: &[u32]) {
-        if self.arena.len() > ARENA {
-            self.arena.clear();
-            self.slots.fill(LongBucket::default());
-            self.added = 0;
-        }
-        self.added += 1;
-        if self.added > self.slots.len() && self.slots.len() * 4 < MOST_LONG {
-            let larger = Table::filled(LongBucket::default(), self.slots.len() * 2);
-            let old = std::mem::replace(&mut self.slots, larger);
-            for slot in old.iter().flat_map(|bucket| bucket.0.iter().rev()).filter(|slot| slot.len > 0) {
-                self.place(*slot);
-            }
-        }
-        self.place(LongSlot { hash, at: self.arena.len() as u32, len: piece.len() as u16, ids: ids.len() as u16 });
-        self.arena.extend_from_slice(piece);
-        self.arena.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
-    }
-
-    fn place(&mut self, slot: LongSlot) {
-        let at = self.at(slot.hash);
-        let LongBucket([first, second, third, _]) = self.slots[at];
-        self.slots[at] = LongBucket([slot, first, second, third]);
-    }
-}
-
-/// How many ids a slot has, of which this is the first.
-#[inline]
-fn count(first: u32) -> usize {
-    (first >> COUNT_AT) as usize + 1
-}
-
 /// How pieces that are not known are encoded.
 pub trait Encoder {
     /// A hint that a piece will be encoded soon.
@@ -532,24 +287,16 @@ pub trait Encoder {
 
 /// What becomes of the ids.
 pub trait Output {
-    /// Puts the ids of a slot at the start of `place`, as all of its words; how many of them count.
-    fn known<const IDS: usize>(&self, ids: [u32; IDS], place: &mut [u32]) -> usize;
-    /// Takes over what `known` has put somewhere.
+    /// Whether they matter, and not only how many they are.
+    const KEEPS: bool;
+    /// Takes over ids of slots; if they do not matter, as many as there would be.
     fn take(&mut self, ids: &[u32]);
     /// `add` appends ids to those there are.
     fn add(&mut self, add: impl FnOnce(&mut Vec<u32>));
 }
 
 impl Output for Vec<u32> {
-    #[inline]
-    fn known<const IDS: usize>(&self, mut ids: [u32; IDS], place: &mut [u32]) -> usize {
-        let count = count(ids[0]);
-        if let Some(place) = place.first_chunk_mut() {
-            ids[0] &= ID;
-            *place = ids;
-        }
-        count
-    }
+    const KEEPS: bool = true;
 
     #[inline]
     fn take(&mut self, ids: &[u32]) {
@@ -569,10 +316,7 @@ pub struct Count {
 }
 
 impl Output for Count {
-    #[inline]
-    fn known<const IDS: usize>(&self, ids: [u32; IDS], _: &mut [u32]) -> usize {
-        count(ids[0])
-    }
+    const KEEPS: bool = false;
 
     #[inline]
     fn take(&mut self, ids: &[u32]) {
@@ -588,6 +332,8 @@ impl Output for Count {
 
 #[cfg(test)]
 mod tests {
+    use super::long::{ARENA, FIRST_LONG, MOST_LONG};
+    use super::slots::MOST;
     use super::*;
 
     /// Gives ids that tell the piece, one for each three bytes.
