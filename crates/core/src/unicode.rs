@@ -155,6 +155,13 @@ pub fn class(cp: u32) -> u8 {
     }
 }
 
+/// The class flags of the 64 code points that differ from this one in the last byte of UTF-8 alone; none beyond the last.
+#[inline]
+pub fn classes_beside(cp: u32) -> &'static [u8; 64] {
+    let block = tables::STAGE1.get((cp >> 8) as usize).map(|&block| &tables::STAGE2[block as usize]);
+    block.and_then(|block| block[(cp & 0xc0) as usize..].first_chunk()).unwrap_or(&[0; 64])
+}
+
 /// The class flags of a code point by the tables of `OLD_VERSION`.
 #[inline]
 pub fn old_class(cp: u32) -> u8 {

@@ -2,8 +2,11 @@
 //! bits of its classes. Where a run of characters ends is then a count of bits, however long it is.
 //!
 //! ASCII and the commonest letters without case are classified 64 bytes at a time where there is AVX-512, 16 where there is
-//! SSE2, which every x86-64 machine has, and byte by byte elsewhere; all other characters one by one from the class table.
+//! SSE2, which every x86-64 machine has, and byte by byte elsewhere; all other characters by rows of the class table
+//! (`rows.rs`), or one by one.
 
+#[cfg(target_arch = "x86_64")]
+use super::rows;
 use crate::unicode::{wide_class_at, CASELESS, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER};
 
 /// Bytes in a window.
@@ -12,8 +15,8 @@ pub const WORDS: usize = 64;
 /// A scanner looks at no more bytes behind a place that it comes to.
 const LOOK: usize = 8;
 
-const IN_UPPER: u8 = UPPER | CASELESS | MARK;
-const IN_LOWER: u8 = LOWER | CASELESS | MARK;
+pub const IN_UPPER: u8 = UPPER | CASELESS | MARK;
+pub const IN_LOWER: u8 = LOWER | CASELESS | MARK;
 
 /// A bit for each byte of the window. Of two words more the first is always 0, so that runs end.
 pub type Map = [u64; WORDS + 2];
@@ -126,6 +129,17 @@ impl Masks {
         let start = word * 64;
         if done > start {
             bits &= u64::MAX << (done - start);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if rows::are_here() {
+            // SAFETY: the machine has AVX-512.
+            let found = unsafe { rows::look_up(&text[start..], bits) };
+            self.letter[word] |= found.letter;
+            self.number[word] |= found.number;
+            self.space[word] |= found.space;
+            self.upper[word] |= found.upper;
+            self.lower[word] |= found.lower;
+            bits = found.rest;
         }
         // Letters and marks take turns in many scripts: so nothing branches on which it is.
         let (mut letter, mut upper, mut lower) = (0, 0, 0);

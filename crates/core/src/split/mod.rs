@@ -17,6 +17,8 @@ pub mod neighbours;
 mod o200k;
 pub mod punctuation;
 pub mod regex;
+#[cfg(target_arch = "x86_64")]
+mod rows;
 
 use std::cell::Cell;
 
