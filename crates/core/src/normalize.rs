@@ -2,6 +2,8 @@
 //!
 //! The tables are those of `unicode-normalization-alignments`, which HF tokenizers uses: older than the class tables.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use unicode_normalization_alignments::char::{canonical_combining_class, decompose_canonical, decompose_compatible};
 use unicode_normalization_alignments::{is_nfc_quick, IsNormalized, UnicodeNormalization};
 
@@ -97,18 +99,49 @@ impl Form {
         canonical_combining_class(first) == 0 && is_nfc_quick(std::iter::once(first)) == IsNormalized::Yes
     }
 
+    /// How many of the first bytes stay as they are whatever follows: all, or those of characters that stay by
+    /// themselves, but for the last, which may be part of a cluster that changes.
+    fn kept(self, text: &[u8]) -> usize {
+        const AT_ONCE: usize = 32;
+        let (mut at, mut last) = (0, 0);
+        while let Some(rest) = text.get(at..) {
+            // What follows the first byte of a character is all that is looked at: an ill-formed one of such bytes stays
+            // as it is, too, whatever row it is taken for.
+            let (number, end, size) = match *rest {
+                [] => break,
+                [byte, ..] if byte.is_ascii() => {
+                    let is_ascii = |bytes: &[u8; AT_ONCE]| bytes.is_ascii();
+                    let step = if rest.first_chunk().is_some_and(is_ascii) { AT_ONCE } else { 1 };
+                    (last, at) = (at + step - 1, at + step);
+                    continue;
+                }
+                [a @ 0xc2..0xe0, z, ..] if follows(z) => (usize::from(a & 31), z, 2),
+                [a @ 0xe0..0xf0, b, z, ..] if follows(b) && follows(z) => (bits(a & 15) << 6 | bits(b), z, 3),
+                [a @ 0xf0..0xf5, b, c, z, ..] if follows(b) && follows(c) && follows(z) => {
+                    (bits(a & 7) << 12 | bits(b) << 6 | bits(c), z, 4)
+                }
+                _ => return last,
+            };
+            if !KEPT[self as usize].has(number, end, self) {
+                return last;
+            }
+            (last, at) = (at, at + size);
+        }
+        at
+    }
+
     /// Normalizes a segment. Ill-formed bytes stay as they are and separate what stands around them.
     ///
     /// The text is taken cluster by cluster (stretches that normalization treats independently). A cluster that does
     /// not change keeps its characters' own spans. Of one that does, composition gives every character the span of the
     /// whole cluster; decomposition knows what came of which character (see `sources`).
     pub fn apply_segment<'t>(self, segment: Segment<'t>) -> Segment<'t> {
-        if segment.bytes.is_ascii() {
-            return segment; // the same in every form
+        if self.kept(&segment.bytes) == segment.bytes.len() {
+            return segment;
         }
         let mut out = Vec::with_capacity(segment.bytes.len());
         let mut spans = Vec::with_capacity(segment.bytes.len());
-        self.each_cluster(&segment.bytes, |start, cluster, normalized| {
+        self.each_stretch(&segment.bytes, |start, cluster, normalized| {
             out.extend_from_slice(normalized);
             if normalized == cluster {
                 spans.extend((start..start + cluster.len()).map(|i| segment.span(i, i + 1)));
@@ -152,14 +185,33 @@ impl Form {
 
     /// Gives `visit` each cluster: where it starts, its bytes, and what they become. Ill-formed bytes are one each.
     pub fn each_cluster(self, bytes: &[u8], mut visit: impl FnMut(usize, &[u8], &[u8])) {
+        self.each_stretch(bytes, |start, stretch, normalized| {
+            if stretch != normalized {
+                return visit(start, stretch, normalized);
+            }
+            let mut at = 0;
+            while at < stretch.len() {
+                let end = at + std::str::from_utf8(&stretch[at..]).map_or(1, |rest| self.cluster_end(rest));
+                visit(start + at, &stretch[at..end], &stretch[at..end]);
+                at = end;
+            }
+        });
+    }
+
+    /// The same, with clusters that do not change put together.
+    fn each_stretch(self, bytes: &[u8], mut visit: impl FnMut(usize, &[u8], &[u8])) {
         let mut pos = 0;
         for chunk in bytes.utf8_chunks() {
             let mut rest = chunk.valid();
             while !rest.is_empty() {
-                let (cluster, after) = rest.split_at(self.cluster_end(rest));
+                let kept = self.kept(rest.as_bytes());
+                let (stretch, after) = rest.split_at(if kept > 0 { kept } else { self.cluster_end(rest) });
                 rest = after;
-                visit(pos, cluster.as_bytes(), self.apply(cluster).as_bytes());
-                pos += cluster.len();
+                match kept {
+                    0 => visit(pos, stretch.as_bytes(), self.apply(stretch).as_bytes()),
+                    _ => visit(pos, stretch.as_bytes(), stretch.as_bytes()),
+                }
+                pos += stretch.len();
             }
             for &byte in chunk.invalid() {
                 visit(pos, &[byte], &[byte]);
@@ -171,8 +223,13 @@ impl Form {
     /// `bytes` in this form.
     pub fn apply_bytes(self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
-        self.each_cluster(bytes, |_, _, normalized| out.extend_from_slice(normalized));
+        self.each_stretch(bytes, |_, _, normalized| out.extend_from_slice(normalized));
         out
+    }
+
+    /// Whether `bytes` are in this form.
+    pub fn leaves(self, bytes: &[u8]) -> bool {
+        self.kept(bytes) == bytes.len() || self.apply_bytes(bytes) == bytes
     }
 
     /// Whether normalization never looks across `at`.
@@ -215,6 +272,51 @@ impl Form {
     }
 }
 
+/// The characters that start a cluster and are left as they are: where two of them stand side by side, the first is a
+/// cluster that does not change. By rows of 64 code points; a row is found out when a text first has one of it.
+struct Kept {
+    rows: [AtomicU64; ROWS],
+    known: [AtomicU64; ROWS / 64],
+}
+
+const ROWS: usize = 0x11_0000 / 64;
+
+static KEPT: [Kept; 4] =
+    [const { Kept { rows: [const { AtomicU64::new(0) }; ROWS], known: [const { AtomicU64::new(0) }; ROWS / 64] } }; 4];
+
+impl Kept {
+    /// Whether the character of a row whose last byte is `end` is one of them.
+    #[inline]
+    fn has(&self, number: usize, end: u8, form: Form) -> bool {
+        let is_set = || self.rows.get(number).is_some_and(|row| row.load(Ordering::Relaxed) >> (end & 63) & 1 == 1);
+        is_set() || {
+            self.find_out(number, form);
+            is_set()
+        }
+    }
+
+    #[cold]
+    fn find_out(&self, number: usize, form: Form) {
+        let Some(known) = self.known.get(number / 64) else { return };
+        if known.load(Ordering::Acquire) >> (number % 64) & 1 == 1 {
+            return;
+        }
+        let is_kept = |c: char| form.starts_cluster(c) && form.apply(c.encode_utf8(&mut [0; 4])).chars().eq([c]);
+        let bit = |at: u32| u64::from(char::from_u32(number as u32 * 64 + at).is_some_and(is_kept)) << at;
+        self.rows[number].store((0..64).map(bit).sum(), Ordering::Relaxed);
+        known.fetch_or(1 << (number % 64), Ordering::Release);
+    }
+}
+
+/// Whether a byte is one behind the first of a character, and the bits of the code point that it has.
+fn follows(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+fn bits(byte: u8) -> usize {
+    usize::from(byte & 63)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +336,62 @@ mod tests {
                         assert_eq!(&*segment.bytes, form.apply(&text).as_bytes(), "{form:?} {text:?}");
                     }
                 }
+            }
+        }
+    }
+
+    /// The clusters of random bytes, most of them characters of a few rows, are those found one character at a time.
+    #[test]
+    fn stretches_that_are_kept_change_no_cluster() {
+        let mut state = 1u64;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as u32 % below
+        };
+        let rows = [0x40, 0xc0, 0x300, 0x340, 0x640, 0x900, 0x1100, 0x1e80, 0x3040, 0xac00, 0xf900, 0x1_d140, 0x2_f800];
+        for round in 0..20_000 {
+            let mut text = Vec::new();
+            for _ in 0..random(60) {
+                let row = rows[random(rows.len() as u32) as usize];
+                match random(if round % 3 == 0 { 20 } else { 12 }) {
+                    0..=5 => text.push(b' ' + random(90) as u8),
+                    12..=13 => text.push(random(256) as u8),
+                    14 => text.extend_from_slice(&[b'a'; 40]),
+                    _ => {
+                        let c = char::from_u32(row + random(64)).unwrap_or('é');
+                        text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    }
+                }
+            }
+            for form in [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd] {
+                let (mut right, mut at) = (Vec::new(), 0);
+                for chunk in text.utf8_chunks() {
+                    let mut rest = chunk.valid();
+                    while !rest.is_empty() {
+                        let (cluster, after) = rest.split_at(form.cluster_end(rest));
+                        right.push((at, form.apply(cluster).into_bytes()));
+                        (at, rest) = (at + cluster.len(), after);
+                    }
+                    right.extend(chunk.invalid().iter().enumerate().map(|(i, &byte)| (at + i, vec![byte])));
+                    at += chunk.invalid().len();
+                }
+                let mut clusters = Vec::new();
+                form.each_cluster(&text, |start, _, normalized| clusters.push((start, normalized.to_vec())));
+                assert_eq!(clusters, right, "{form:?} {text:x?}");
+                let whole: Vec<u8> = right.into_iter().flat_map(|(_, normalized)| normalized).collect();
+                assert_eq!(form.apply_bytes(&text), whole, "{form:?} {text:x?}");
+                assert_eq!(form.leaves(&text), whole == text, "{form:?} {text:x?}");
+                assert_eq!(&*form.apply_segment(Segment::plain(&text, 0)).bytes, whole, "{form:?} {text:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_character_alone() {
+        for c in (0..0x11_0000).filter_map(char::from_u32) {
+            let text = c.to_string();
+            for form in [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd] {
+                assert_eq!(form.apply_bytes(text.as_bytes()), form.apply(&text).into_bytes(), "{form:?} {text:?}");
             }
         }
     }

@@ -773,12 +773,12 @@ impl Pipeline {
         ) else {
             return false;
         };
-        self.forms.iter().all(|form| form.apply_bytes(&text[from..to]) == text[from..to])
+        self.forms.iter().all(|form| form.leaves(&text[from..to]))
     }
 
     /// A stretch of text without extra tokens as the patterns see it, but for a space in front.
     pub fn normalize<'t>(&self, text: &'t [u8], policy: &Policy) -> Option<Normalized<'t>> {
-        let is_changed = self.forms.iter().any(|form| form.apply_bytes(text) != text);
+        let is_changed = !self.forms.iter().all(|form| form.leaves(text));
         match self.forms[..] {
             _ if !self.is_orderly || self.maps || policy.occurs(text) => None,
             _ if !is_changed => Some(Normalized { bytes: Cow::Borrowed(text), clusters: None }),
