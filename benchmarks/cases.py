@@ -77,14 +77,25 @@ CASES: list[Case] = [
     Case("decode/batch", "english", 20, task="decode", call="decode_batch", quick=True),
     *(
         Case(f"vocabulary/{vocabulary}/{kind}", kind, 20, vocabulary)
-        for vocabulary in ("gpt2", "cl100k", "llama3", "qwen3", "trained")
+        for vocabulary in ("gpt2", "cl100k", "llama3", "qwen3", "gemma3", "trained")
         for kind in ("english", "code")
     ),
     *(
         Case(f"load/{vocabulary}", "lines", 1, vocabulary, task="load", quick=vocabulary == "o200k")
-        for vocabulary in ("gpt2", "cl100k", "o200k", "llama3", "qwen3", "trained")
+        for vocabulary in ("gpt2", "cl100k", "o200k", "llama3", "qwen3", "gemma3", "trained")
     ),
-    Case("load-again/o200k", "lines", 1, task="load", quick=True, keeps_cache=True),
+    *(
+        Case(
+            f"load-again/{vocabulary}",
+            "lines",
+            1,
+            vocabulary,
+            task="load",
+            quick=vocabulary == "o200k",
+            keeps_cache=True,
+        )
+        for vocabulary in ("o200k", "llama3", "qwen3", "gemma3")
+    ),
     Case("memory/words", "words", 40, task="memory", passes=0),
     Case("train/cl100k", "mixed", 20, "cl100k", task="train", passes=0),
     Case("train/gpt2", "mixed", 20, "gpt2", task="train", passes=0),
@@ -135,6 +146,8 @@ class Bar:
         return any(fnmatchcase(name, pattern) for pattern in self.cases.split())
 
 
+PUBLISHED = "vocabulary/llama3/* vocabulary/qwen3/* vocabulary/gemma3/*"
+JSON_FILES = "load/llama3 load/qwen3 load/gemma3"
 UNIGRAM = "family/unigram/* family/t5/*"
 SCORES = "family/spm-bpe/* family/llama2/*"
 WORDPIECE = "family/wordpiece/* family/bert/*"
@@ -146,6 +159,8 @@ BARS: list[Bar] = [
     Bar("cold, 1 MB, loading counted", "cold/1MB/*", "loaded", "best", 1, 3),
     Bar("warm, array out, one thread", "warm/english warm/code", "warm", "gigatoken", 1, 1.3),
     Bar("warm, array out, one thread", ASIAN, "warm", "best", 2, 4),
+    Bar("Llama 3, Qwen 3 and Gemma 3, array out, once", PUBLISHED, "cold", "best", 3, 6),
+    Bar("Llama 3, Qwen 3 and Gemma 3, array out, again and again", PUBLISHED, "warm", "gigatoken", 1, 1.3),
     Bar("hostile: repeated characters", "hostile/letter hostile/spaces", "cold", "quicktok", 1, 2),
     Bar("hostile: Chinese without punctuation", "hostile/chinese", "cold", "quicktok", 1, 2),
     Bar("hostile: random letters", "hostile/random", "cold", "best", 3, 10),
@@ -154,7 +169,9 @@ BARS: list[Bar] = [
     Bar("two threads over one, cold", "2-threads/*", "cold", "subword, 1 thread", 1.8, 1.95),
     Bar("two threads over one, warm", "2-threads/*", "warm", "subword, 1 thread", 1.8, 1.95),
     Bar("loading o200k from `.tiktoken`", "load/o200k", "load", "original", 1),
+    Bar("loading a `tokenizer.json` of 128,000 to 256,000 entries", JSON_FILES, "load", "original", 1),
     Bar("loading o200k again, from our compiled cache", "load-again/o200k", "load", "", most=0.030, aim_most=0.010),
+    Bar("loading a `tokenizer.json` again", JSON_FILES.replace("load/", "load-again/"), "load", "", most=0.050),
     Bar("count only, over encode to numpy", "counts/english", "warm", "subword, arrays", 1, 1.3),
     Bar("decode, batch", "decode/batch", "warm", "best", 2, 4),
     *(

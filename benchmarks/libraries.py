@@ -96,7 +96,7 @@ class Library:
 
 
 class Subword(Library):
-    families = ("bpe", "unigram", "scores", "wordpiece")
+    families = ("bpe", "characters", "unigram", "scores", "wordpiece")
 
     def imports(self) -> None:
         import subword  # noqa: F401
@@ -108,18 +108,21 @@ class Subword(Library):
             self.tok = subword.load(vocabulary["ranks"], pattern=vocabulary["pattern"], special_tokens={})
         else:
             self.tok = subword.load(vocabulary[vocabulary["original"]])
+        # Texts spell Gemma's "<unk>", and the other libraries take that for the token.
+        name, setting = ("allowed", "all") if vocabulary["name"] == "gemma3" else ("disallowed", ())
+        self.special: dict[str, Any] = {f"{name}_special": setting}
         self.encode_ordinary = self.tok.encode_ordinary  # type: ignore[method-assign]
         self.encode = self.tok.encode  # type: ignore[method-assign]
         self.decode = self.tok.decode  # type: ignore[method-assign]
 
     def arrays(self, texts: Texts, threads: int) -> Any:
-        return self.tok.encode_batch_to_numpy(texts, threads=threads, disallowed_special=())
+        return self.tok.encode_batch_to_numpy(texts, threads=threads, **self.special)
 
     def lists(self, texts: Texts, threads: int) -> list[Ids]:
-        return self.tok.encode_batch(texts, threads=threads, disallowed_special=())
+        return self.tok.encode_batch(texts, threads=threads, **self.special)
 
     def counts(self, texts: Texts, threads: int) -> Iterable[int]:
-        return self.tok.count_batch(texts, threads=threads, disallowed_special=())
+        return self.tok.count_batch(texts, threads=threads, **self.special)
 
     def ids_to_decode(self, ids: Any, single: bool) -> Any:
         return ids.tolist() if single else ids
@@ -170,7 +173,7 @@ class Subword(Library):
 
 
 class Gigatoken(Library):
-    families = ("bpe", "scores")
+    families = ("bpe", "characters", "scores")
 
     def imports(self) -> None:
         import gigatoken  # noqa: F401
@@ -324,7 +327,7 @@ class Splintr(Library):
 class Tokie(Library):
     """Its number of threads is an environment variable, too."""
 
-    families = ("bpe", "wordpiece")
+    families = ("bpe", "characters", "wordpiece")
 
     def imports(self) -> None:
         import numpy  # noqa: F401
@@ -428,7 +431,7 @@ class Tiktoken(Library):
 class Tokenizers(Library):
     """Hugging Face tokenizers. Its number of threads is an environment variable, too."""
 
-    families = ("bpe", "wordpiece")
+    families = ("bpe", "characters", "wordpiece")
 
     def imports(self) -> None:
         import tokenizers  # noqa: F401
@@ -495,7 +498,7 @@ class Tokenizers(Library):
 
 
 class Kitoken(Library):
-    families = ("bpe", "unigram", "scores", "wordpiece")
+    families = ("bpe", "characters", "unigram", "scores", "wordpiece")
 
     def imports(self) -> None:
         import kitoken  # noqa: F401

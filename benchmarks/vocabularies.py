@@ -2,8 +2,8 @@
 
 GPT-2's, cl100k and o200k come in packages of the `bench` group. Those of Llama 3 and Qwen 3 are taken from a folder of
 real vocabularies, `conformance/files` in the folder that SUBWORD_SHARED names or in `shared` beside the project; where
-there is none, their cases are left out. So are T5's, Llama 2's and BERT's, of other families. One of each family is
-trained on the spot.
+there is none, their cases are left out. So are Gemma 3's, T5's, Llama 2's and BERT's, of other families. One of each
+family is trained on the spot.
 """
 
 from __future__ import annotations
@@ -65,6 +65,16 @@ def from_kit(name: str, data: Path | None) -> dict[str, Any] | str:
     shutil.copyfile(KIT / ranks, FOLDER / f"{name}.tiktoken")
     tok = subword.load(FOLDER / f"{name}.json")
     return facts_of(tok, name, pattern, "json")
+
+
+def gemma3(name: str, data: Path | None) -> dict[str, Any] | str:
+    """SentencePiece's BPE, published as a list of merges."""
+    file = FOLDER / f"{name}.json"
+    if not (KIT / file.name).exists():
+        return NOT_HERE
+    shutil.copyfile(KIT / file.name, file)
+    facts = {"name": name, "family": "characters", "original": "json", "json": str(file)}
+    return facts | {"pattern": "", "regex": "", "plain": ""}
 
 
 def trained(name: str, data: Path | None) -> dict[str, Any]:
@@ -165,6 +175,7 @@ ROWS: dict[str, Callable[[str, Path | None], dict[str, Any] | str]] = {
     "o200k": known,
     "llama3": from_kit,
     "qwen3": from_kit,
+    "gemma3": gemma3,
     "trained": trained,
     "unigram": sentencepiece_trained,
     "t5": sentencepiece_from_kit,

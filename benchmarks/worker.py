@@ -23,6 +23,7 @@ BATCH = 20_000_000  # characters encoded at once: a larger text is read in sever
 
 CANNOT = {
     "bpe": "has no byte-level BPE with a split pattern",
+    "characters": "has no BPE of characters as merges",
     "unigram": "has no unigram models",
     "scores": "has no BPE by scores",
     "wordpiece": "has no WordPiece",

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from test_sentencepiece import MODELS, PROSE, trained
 
-from subword import Tokenizer
+from subword import ExtraToken, Spec, Tokenizer
 from subword.formats import sentencepiece
+from subword.stages import MatchTokens, Metaspace, Replace
 
 spm = pytest.importorskip("sentencepiece")
 
@@ -69,6 +70,32 @@ def test_a_cut_text_is_shared_out_to_threads_and_limits(pair: tuple[Tokenizer, A
         kept = tok.truncate(text, limit, disallowed_special=())
         fitting = [end for end in range(len(text) + 1) if len(ids(tok, text[:end])) <= limit]
         assert kept == text[: max(fitting)], (text, limit)
+
+
+REPLACE = Replace(" ", "\u2581", False)
+ALIKE = [
+    (REPLACE,),
+    *((Metaspace("\u2581", place, False, True),) for place in ("missing", "first", "always", "never")),
+    *((Metaspace("\u2581", place, False, False), REPLACE) for place in ("missing", "first", "always", "never")),
+]
+
+
+@pytest.mark.parametrize("stages", ALIKE)
+@pytest.mark.parametrize("name", ["merges, bytes", "merges, user-defined"])
+def test_stages_of_tokenizers_that_do_the_same(name: str, stages: tuple[Any, ...]) -> None:
+    """With spans, these stages make a text anew; without, units are looked up as they stand there."""
+    model = sentencepiece.read(trained(**MODELS[name]), name).model
+    extra = (ExtraToken(5000, "<s>"), ExtraToken(5001, "llo", "added"), ExtraToken(5002, "\u2581x", normalized=True))
+    tok = Tokenizer(Spec((MatchTokens(False), *stages, MatchTokens(True)), model, extra))
+    assert any(step == "unit met before" for step, _, _ in tok.plan())
+    draw = random.Random(4)
+    for _ in range(300):
+        text = "".join(draw.choices((*ODD, "\ud800", "\udcff", "llo", " x", *PROSE[:5]), k=draw.randint(0, 12)))
+        for allowed in ("all", ("<s>", "llo"), ()):
+            found = tok.encode(text, allowed_special=allowed, disallowed_special=())
+            assert found == tok.tokenize(text, allowed_special=allowed, disallowed_special=()).ids.tolist(), text
+    text = " ".join(draw.choices(PROSE, k=300))
+    assert ids(tok, text, threads=3) == tok.tokenize(text, disallowed_special=()).ids.tolist()
 
 
 def tiny(pieces: dict[str, float], kind: int, **settings: Any) -> tuple[Tokenizer, Any]:

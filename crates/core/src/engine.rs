@@ -265,7 +265,7 @@ impl Engine {
             match unit {
                 Unit::Pieces { segment, bounds } => {
                     for &(start, end) in bounds {
-                        let begins = segment.span(0, 0).0 > 0 || !continues;
+                        let begins = self.pipeline.begins(segment, continues);
                         walk.encode(&segment.bytes[start..end], begins, stop, out)?;
                     }
                 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
-use crate::sentencepiece::hf::Rule;
+use crate::sentencepiece::hf::{Alike, Rule};
 use crate::sentencepiece::normalize::Normalizer;
 use crate::split::cutter::{split_length, Cutter, Scripts};
 use crate::split::digits::{Digits, Place};
@@ -39,6 +39,8 @@ pub struct Pipeline {
     is_orderly: bool,
     /// Nothing but tokens changes or cuts a text before it is split.
     only_matches: bool,
+    /// What HF tokenizers' stages do, if SentencePiece's normalizer does it, too.
+    alike: Option<Box<Alike>>,
     pub extras: Extras,
 }
 
@@ -260,6 +262,21 @@ enum Item<'t> {
     Extra { index: usize, span: (usize, usize) },
 }
 
+/// For stages of HF tokenizers between the two matchings of tokens.
+fn alike(stages: &[Stage]) -> Option<Box<Alike>> {
+    let is_match = |stage: &Stage, of: bool| matches!(stage, Stage::Match { normalized } if *normalized == of);
+    let mut rest = stages.iter().skip_while(|stage| is_match(stage, false)).peekable();
+    let mut rules = Vec::new();
+    while let Some(Stage::Hf(rule)) = rest.next_if(|stage| matches!(stage, Stage::Hf(_))) {
+        rules.push(rule);
+    }
+    if rest.all(|stage| is_match(stage, true)) {
+        Alike::new(&rules).map(Box::new)
+    } else {
+        None
+    }
+}
+
 /// Asked now and then whether to stop.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
@@ -383,6 +400,7 @@ impl Pipeline {
         let is_cut = matches!(splits[..], [Splitter::Punctuation(_)]) && !has_space;
         let chinese = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(CharRule::PadChinese)));
         let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then_some(Alone { chinese });
+        let alike = alike(&stages);
         let contents = extras.iter().map(|extra| content_of(extra, &stages)).collect::<Result<_>>()?;
         let extras = Extras::new(extras, contents)?;
         Ok(Self {
@@ -391,6 +409,7 @@ impl Pipeline {
             scanners,
             is_orderly,
             only_matches,
+            alike,
             extras,
             forms,
             maps,
@@ -460,22 +479,34 @@ impl Pipeline {
         self.words_alone.is_some()
     }
 
-    /// SentencePiece's normalizer, if that is all that happens to a text but for the matching of tokens.
+    /// SentencePiece's normalizer, or one that does what other stages do, if that is all that happens to a text but for
+    /// the matching of tokens.
     pub fn normalizer(&self) -> Option<&Normalizer> {
-        let mut others = self.stages.iter().filter(|stage| !matches!(stage, Stage::Match { .. }));
         let is_cut = match &self.splits[..] {
             [Splitter::Pattern(pattern)] => pattern.splits() || pattern.drops(),
             _ => true,
         };
+        if is_cut {
+            return None;
+        }
+        let mut others = self.stages.iter().filter(|stage| !matches!(stage, Stage::Match { .. }));
         let is_first = |stage: &Stage| matches!(stage, Stage::SentencePiece(_) | Stage::Match { normalized: false });
         let mut after = self.stages.iter().skip_while(|stage| is_first(stage));
         match (others.next(), others.next()) {
             (Some(Stage::SentencePiece(normalizer)), None)
-                if !is_cut && after.all(|stage| matches!(stage, Stage::Match { normalized: true })) =>
+                if after.all(|stage| matches!(stage, Stage::Match { normalized: true })) =>
             {
                 Some(normalizer)
             }
-            _ => None,
+            _ => self.alike.as_ref().map(|alike| &alike.normalizer),
+        }
+    }
+
+    /// Whether that normalizer is to take a segment for the start of a text.
+    pub fn begins(&self, segment: &Segment<'_>, continues: bool) -> bool {
+        match &self.alike {
+            Some(alike) => alike.begins(segment, continues),
+            None => segment.span(0, 0).0 > 0 || !continues,
         }
     }
 
@@ -588,8 +619,7 @@ impl Pipeline {
                 Stage::Hf(rule) => {
                     for item in &mut items {
                         if let Item::Text(segment) = item {
-                            let starts = segment.span(0, 0).0 == 0 && !continues;
-                            *segment = rule.apply_segment(std::mem::take(segment), starts)?;
+                            *segment = rule.apply_segment(std::mem::take(segment), continues)?;
                         }
                     }
                     items.retain(|item| !matches!(item, Item::Text(segment) if segment.bytes.is_empty()));

@@ -4,6 +4,7 @@ use unicode_normalization_alignments::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::charsmap::Charsmap;
+use super::normalize::{Normalizer, SPACE};
 use crate::error::{Error, Result};
 use crate::finder::Finder;
 use crate::normalize::VERSION;
@@ -49,6 +50,55 @@ pub enum Prepend {
     First,
     Always,
     Never,
+}
+
+impl Prepend {
+    /// Whether a segment gets one, which is a part of a text that may not be its start (`continues`). `spaces`: a space is
+    /// one, too.
+    pub fn adds(self, segment: &Segment<'_>, replacement: &[u8], spaces: bool, continues: bool) -> bool {
+        let at = segment.span(0, 0).0;
+        let missing = || !(segment.bytes.starts_with(replacement) || (spaces && segment.bytes.starts_with(b" ")));
+        let adds = match self {
+            Self::Missing => (at > 0 || !continues) && missing(),
+            Self::First => at == 0 && !continues && missing(),
+            Self::Always => at > 0 || !continues,
+            Self::Never => false,
+        };
+        adds && !segment.bytes.is_empty()
+    }
+}
+
+/// SentencePiece's normalizer, in the place of rules that make the same of a text.
+pub struct Alike {
+    pub normalizer: Normalizer,
+    prepend: Prepend,
+    spaces: bool,
+}
+
+impl Alike {
+    /// None where rules do something else.
+    pub fn new(rules: &[&Rule]) -> Option<Self> {
+        let is_replace =
+            |rule: &Rule| matches!(rule, Rule::Replace { old, new, runs: false } if old == b" " && new == SPACE);
+        let (prepend, spaces) = match *rules {
+            [replace] if is_replace(replace) => (Prepend::Never, false),
+            [Rule::Metaspace { replacement, prepend, words: false, spaces }, ref rest @ ..] if replacement == SPACE => {
+                match *rest {
+                    [] if *spaces => (*prepend, true),
+                    [replace] if !spaces && is_replace(replace) => (*prepend, false),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        let normalizer = Normalizer::escaping(prepend != Prepend::Never);
+        Some(Self { normalizer, prepend, spaces })
+    }
+
+    /// Whether a segment gets a space in front.
+    pub fn begins(&self, segment: &Segment<'_>, continues: bool) -> bool {
+        self.prepend.adds(segment, SPACE, self.spaces, continues)
+    }
 }
 
 /// A text that is being made, with the span of the original for each of its bytes.
@@ -143,8 +193,8 @@ impl Rule {
         }
     }
 
-    /// `starts`: the segment is the start of the whole text.
-    pub fn apply_segment<'t>(&self, segment: Segment<'t>, starts: bool) -> Result<Segment<'t>> {
+    /// `continues`: the text is a part that is not the start of the whole.
+    pub fn apply_segment<'t>(&self, segment: Segment<'t>, continues: bool) -> Result<Segment<'t>> {
         let mut made =
             Made { segment: &segment, bytes: Vec::with_capacity(segment.bytes.len() + 8), spans: Vec::new() };
         match self {
@@ -171,15 +221,7 @@ impl Rule {
             Self::Strip { left, right } => strip(*left, *right, &mut made),
             Self::Metaspace { words: true, replacement, .. } => words(replacement, &mut made),
             Self::Metaspace { replacement, prepend, spaces, .. } => {
-                let has_one = segment.bytes.starts_with(replacement) || (*spaces && segment.bytes.starts_with(b" "));
-                let missing = !has_one;
-                let adds = match prepend {
-                    Prepend::Missing => missing,
-                    Prepend::First => missing && starts,
-                    Prepend::Always => true,
-                    Prepend::Never => false,
-                };
-                if adds && !segment.bytes.is_empty() {
+                if prepend.adds(&segment, replacement, *spaces, continues) {
                     made.replace(0, 0, replacement);
                 }
                 match spaces {
@@ -194,7 +236,7 @@ impl Rule {
 
     /// The same of a string that stands nowhere.
     pub fn apply(&self, text: &str) -> Result<String> {
-        let made = self.apply_segment(Segment::plain(text.as_bytes(), 0), true)?;
+        let made = self.apply_segment(Segment::plain(text.as_bytes(), 0), false)?;
         Ok(String::from_utf8_lossy(&made.bytes).into_owned())
     }
 

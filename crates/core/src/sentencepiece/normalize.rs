@@ -20,6 +20,8 @@ pub struct Normalizer {
     /// What no rule changes: the user-defined symbols of the model.
     pub protected: Option<Trie>,
     pub protected_keys: Vec<Vec<u8>>,
+    /// Ill-formed bytes stay as they are, too.
+    pub keeps_bytes: bool,
     /// ASCII characters but the space that stay as they are when another one of ASCII stands behind.
     pub stays: Vec<bool>,
 }
@@ -50,6 +52,7 @@ impl Normalizer {
         };
         let stays = (0..128u8).map(|byte| byte != b' ' && !starts_rule(byte)).collect();
         Ok(Self {
+            keeps_bytes: false,
             stays,
             charsmap,
             add_dummy_prefix,
@@ -59,6 +62,12 @@ impl Normalizer {
             protected_keys: keys.iter().map(|(key, _)| key.to_vec()).collect(),
             protected: if keys.is_empty() { None } else { Some(Trie::new(&keys)?) },
         })
+    }
+
+    /// The one that changes nothing but spaces.
+    pub fn escaping(add_dummy_prefix: bool) -> Self {
+        let stays = (0..128).map(|byte| byte != b' ').collect();
+        Self { add_dummy_prefix, escape_whitespaces: true, keeps_bytes: true, stays, ..Self::default() }
     }
 
     /// `begins`: the segment is the start of a text.
@@ -77,6 +86,10 @@ impl Normalizer {
             if longest > 0 {
                 return (longest, &text[..longest]);
             }
+        }
+        if self.keeps_bytes {
+            let len = char_len(text, 0);
+            return (len, &text[..len]);
         }
         Charsmap::first(self.charsmap.as_ref(), text)
     }
