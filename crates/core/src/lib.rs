@@ -21,6 +21,7 @@ pub mod extra;
 pub mod finder;
 pub mod hash;
 pub mod json;
+mod letters;
 pub mod limit;
 pub mod longest;
 pub mod lost;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::chars::CharRule;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
+use crate::letters::Letters;
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::sentencepiece::hf::Rule;
@@ -35,6 +36,8 @@ pub struct Pipeline {
     /// Nothing but the matching of tokens looks across white space or ASCII punctuation, or a Chinese character if so said:
     /// so what stands between gives the same tokens wherever it stands.
     words_alone: Option<Alone>,
+    /// What the characters of such words become.
+    letters: Letters,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
     /// Nothing but tokens changes or cuts a text before it is split.
@@ -397,6 +400,7 @@ impl Pipeline {
             looks_around,
             drops_chars,
             words_alone,
+            letters: Letters::default(),
         })
     }
 
@@ -519,10 +523,36 @@ impl Pipeline {
 
     /// Gives `visit` the pieces that a word of `run_words` becomes.
     pub fn rewrite_word(&self, word: &[u8], mut visit: impl FnMut(&[u8])) {
+        let one_piece = |piece: &[u8]| {
+            if !piece.is_empty() {
+                visit(piece);
+            }
+        };
+        if self.letters.apply(word, |c| self.letter(c), one_piece) {
+            return;
+        }
         let bytes = self.rewritten(word, true);
         if let [Splitter::Punctuation(punctuation)] = &self.splits[..] {
             punctuation.each(&bytes, |start, end| visit(&bytes[start..end]));
         }
+    }
+
+    /// What a character of a word becomes wherever it stands, if that is known and has no place where pieces end.
+    fn letter(&self, c: char) -> Option<Vec<u8>> {
+        let mut room = [0; 4];
+        let mut segment = Segment::plain(c.encode_utf8(&mut room).as_bytes(), 0);
+        for stage in &self.stages {
+            let Stage::Rewrite(rewrite) = stage else { continue };
+            match rewrite {
+                Rewrite::Normalize(form) if !form.starts_with_cluster(&segment.bytes) => return None,
+                _ => segment = rewrite.apply_segment(segment),
+            }
+        }
+        let between = [b"a", &*segment.bytes, b"a"].concat();
+        let [Splitter::Punctuation(punctuation)] = &self.splits[..] else { return None };
+        let mut is_whole = false;
+        punctuation.each(&between, |start, end| is_whole |= (start, end) == (0, between.len()));
+        is_whole.then(|| segment.bytes.into_owned())
     }
 
     /// Gives `visit` the pieces of items, or their words as they stand there, and the extra tokens.
