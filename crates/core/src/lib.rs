@@ -44,5 +44,6 @@ pub mod units;
 pub mod vocab;
 pub mod wordlevel;
 pub mod wordpiece;
+mod words;
 
 pub use error::{Error, Kind, Result};

@@ -121,7 +121,8 @@ impl Scan {
         let mut right = cuts.character(text, at);
         while at < end {
             let next = if right.end < text.len() { cuts.character(text, right.end) } else { Character::default() };
-            let is_cut = cuts.may_cut(left, right, model) & !((right.class & BEGINS != 0) & (next.class & FOLLOWS != 0));
+            let is_cut =
+                cuts.may_cut(left, right, model) & !((right.class & BEGINS != 0) & (next.class & FOLLOWS != 0));
             found |= u64::from(is_cut) << (at - base);
             let is_last = right.is_ascii();
             (left, at, right) = (right, right.end, next);
@@ -253,10 +254,7 @@ mod avx512 {
         // SAFETY: only bytes of the text are read: the first one's place is in front of it only where that is left out.
         let (bytes, before) = unsafe {
             let has_before = if base == 0 { !1 } else { u64::MAX };
-            (
-                _mm512_maskz_loadu_epi8(inside, at),
-                _mm512_maskz_loadu_epi8(inside & has_before, at.wrapping_sub(1)),
-            )
+            (_mm512_maskz_loadu_epi8(inside, at), _mm512_maskz_loadu_epi8(inside & has_before, at.wrapping_sub(1)))
         };
         let (wide, wide_before) = (_mm512_movepi8_mask(bytes), _mm512_movepi8_mask(before));
         let (front, behind) = (look_up(before, table(&groups.front)), look_up(bytes, table(&groups.behind)));
@@ -269,4 +267,3 @@ mod avx512 {
         Block { cut, unsure: cut & begins & (follows >> 1 | 1 << 63), wide }
     }
 }
-
