@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
 use crate::sentencepiece::lookup::{Lookup, Unit};
+use crate::sentencepiece::neighbours::Neighbours;
 use crate::unicode::char_count;
 use crate::unigram::{Kind, Precision, Two, Unigram, UNKNOWN};
 use crate::vocab::{Token, Vocab};
@@ -156,13 +157,13 @@ impl Scored {
         self.is_summed().then_some(&self.score_of_id)
     }
 
-    /// Whether some entry may have two characters, by their bytes as a number, side by side.
+    /// Characters, by their bytes as a number, that some entry may have side by side. None where any may be.
     #[inline]
-    pub fn may_have(&self, left: u32, right: u32) -> bool {
+    pub fn neighbours(&self) -> Option<&Neighbours> {
         match &self.algorithm {
-            Algorithm::Unigram(model) => model.may_have(left, right),
-            Algorithm::Merges(model) => model.may_have(left, right),
-            Algorithm::Lookup(_) => true,
+            Algorithm::Unigram(model) => Some(&model.neighbours),
+            Algorithm::Merges(model) => Some(&model.neighbours),
+            Algorithm::Lookup(_) => None,
         }
     }
 

@@ -16,20 +16,24 @@ use crate::scored::Scored;
 use crate::unicode::{char_len, decode};
 
 /// Stays as it is, unless a rule of several characters starts with it, and is no space.
-const PLAIN: u8 = 1;
+pub const PLAIN: u8 = 1;
 /// Becomes a space.
-const BLANK: u8 = 2;
+pub const BLANK: u8 = 2;
 /// Some rule of several characters starts with it.
 pub const BEGINS: u8 = 4;
 /// Some rule has it behind another one.
 pub const FOLLOWS: u8 = 8;
 
+/// Characters of the first plane.
+const PLANE: usize = 1 << 16;
+
 pub struct Cuts {
-    /// By code point, of the first plane; of the others only those that rules know.
-    classes: Box<[u8]>,
+    /// By code point, of the first plane; of the others only those that rules know. A few more bytes stand behind, as vector
+    /// instructions read four of them for one.
+    pub classes: Box<[u8]>,
     others: IntMap<u64, u8>,
     /// Characters that some protected text has side by side; None where there is none.
-    joined: Option<Neighbours>,
+    pub joined: Option<Neighbours>,
     /// Where cuts are between ASCII characters.
     pub groups: Box<Groups>,
 }
@@ -39,7 +43,7 @@ pub struct Cuts {
 pub struct Character {
     pub class: u8,
     /// Its bytes as a number.
-    code: u32,
+    pub code: u32,
     pub end: usize,
 }
 
@@ -56,7 +60,7 @@ impl Cuts {
             return None;
         }
         let mut made = Self {
-            classes: vec![PLAIN; 1 << 16].into(),
+            classes: vec![PLAIN; PLANE + 4].into(),
             others: IntMap::default(),
             joined: None,
             groups: Box::new(Groups::default()),
@@ -96,7 +100,7 @@ impl Cuts {
     }
 
     fn class_mut(&mut self, c: char) -> &mut u8 {
-        match self.classes.get_mut(c as usize) {
+        match self.classes[..PLANE].get_mut(c as usize) {
             Some(class) => class,
             None => self.others.entry(u64::from(c)).or_insert(PLAIN),
         }
@@ -126,7 +130,7 @@ impl Cuts {
         let Some((c, len)) = decode(&text[at..]) else {
             return Character { class: 0, code: text[at].into(), end: at + 1 };
         };
-        let class = match self.classes.get(c as usize) {
+        let class = match self.classes[..PLANE].get(c as usize) {
             Some(&class) => class,
             None => self.others.get(&u64::from(c)).copied().unwrap_or(PLAIN),
         };
@@ -140,7 +144,7 @@ impl Cuts {
         // All of it, without a branch: what there is cannot be foretold.
         (left.class & PLAIN != 0)
             & (right.class & (PLAIN | BLANK) != 0)
-            & !model.may_have(left.code, after)
+            & model.neighbours().is_some_and(|neighbours| !neighbours.may_have(left.code, after))
             & !self.is_joined(left, right)
     }
 

@@ -92,20 +92,31 @@ impl Scan {
             let right = cuts.character(text, base + i as usize);
             cut &= !(u64::from(!cuts.ends(right, text)) << i);
         }
-        // Runs beyond ASCII, each with the character behind it.
         let end = text.len().min(base + 64);
+        // A character of the block before may wait for its neighbour.
+        let is_pending = !self.left.is_ascii() && self.at < end;
+        if wide == 0 && !is_pending {
+            return cut;
+        }
+        if self.at < base {
+            let is_inside = base > self.start;
+            self.left = if is_inside { cuts.ascii_character(text[base - 1], base) } else { Character::default() };
+            self.at = base;
+        }
+        // SAFETY: `is_here` was asked.
+        if let Some(found) = unsafe { self.wide_block(text, base, cuts, model) } {
+            return cut | found;
+        }
+        // Runs beyond ASCII, each with the character behind it.
         let after = |at: usize| u64::MAX.checked_shl(at.saturating_sub(base) as u32).unwrap_or(0);
-        if !self.left.is_ascii() && self.at < end {
+        if is_pending {
             cut |= self.run(text, (base, end), cuts, model);
         }
         let mut wide = wide & after(self.at);
         while wide != 0 {
             let first = base + wide.trailing_zeros() as usize;
             if first > self.at {
-                (self.left, self.at) = (Character::default(), first);
-                if first > self.start {
-                    self.left = cuts.ascii_character(text[first - 1], first);
-                }
+                (self.left, self.at) = (cuts.ascii_character(text[first - 1], first), first);
             }
             cut |= self.run(text, (base, end), cuts, model);
             wide &= after(self.at);
@@ -220,14 +231,25 @@ impl Groups {
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::{
-        __m512i, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_permutex2var_epi8,
-        _mm512_set1_epi8, _mm512_test_epi8_mask,
+        __m512i, __mmask16, _mm512_add_epi32, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu32_mask,
+        _mm512_cmplt_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32, _mm512_loadu_si512,
+        _mm512_mask_i32gather_epi32, _mm512_mask_mov_epi32, _mm512_mask_test_epi32_mask, _mm512_maskz_compress_epi8,
+        _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_mullo_epi32, _mm512_or_si512, _mm512_permutex2var_epi8,
+        _mm512_set1_epi32, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sllv_epi32,
+        _mm512_srl_epi32, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_test_epi32_mask,
+        _mm512_test_epi8_mask, _mm512_xor_si512, _mm_cvtsi32_si128, _mm_loadu_si128, _pdep_u64,
     };
 
-    use super::{Groups, BEGINS, FOLLOWS};
+    use super::{Character, Cuts, Groups, Scan, Scored, BEGINS, FOLLOWS};
+    use crate::sentencepiece::cuts::{BLANK, PLAIN};
+    use crate::sentencepiece::neighbours::{code, Neighbours, FACTORS};
+    use crate::sentencepiece::normalize::SPACE;
 
     pub fn is_here() -> bool {
-        is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vbmi")
+        is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("bmi2")
     }
 
     pub struct Block {
@@ -239,31 +261,172 @@ mod avx512 {
         pub wide: u64,
     }
 
-    /// The block that starts at `base`, inside the text.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    pub unsafe fn block(text: &[u8], base: usize, groups: &Groups) -> Block {
-        let rest = &text[base..];
+    /// Up to 64 bytes from a place on, zeros behind the end of the text, and which of them are inside.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn load(text: &[u8], from: usize) -> (__m512i, u64) {
+        let rest = text.get(from..).unwrap_or_default();
         let inside = if rest.len() < 64 { (1 << rest.len()) - 1 } else { u64::MAX };
+        // SAFETY: only bytes of the text are read.
+        (unsafe { _mm512_maskz_loadu_epi8(inside, rest.as_ptr().cast()) }, inside)
+    }
+
+    /// The block that starts at `base`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub fn block(text: &[u8], base: usize, groups: &Groups) -> Block {
         let table = |of: &[u8; 128]| {
             let at = of.as_ptr().cast::<__m512i>();
             // SAFETY: two times 64 bytes.
             unsafe { (_mm512_loadu_si512(at), _mm512_loadu_si512(at.add(1))) }
         };
         let look_up = |bytes: __m512i, (low, high): (__m512i, __m512i)| _mm512_permutex2var_epi8(low, bytes, high);
-        let at = rest.as_ptr().cast::<i8>();
-        // SAFETY: only bytes of the text are read: the first one's place is in front of it only where that is left out.
-        let (bytes, before) = unsafe {
-            let has_before = if base == 0 { !1 } else { u64::MAX };
-            (_mm512_maskz_loadu_epi8(inside, at), _mm512_maskz_loadu_epi8(inside & has_before, at.wrapping_sub(1)))
+        let (bytes, inside) = load(text, base);
+        // At the start of a text there is nothing in front, nor a cut.
+        let (before, is_inner) = match base {
+            0 => (bytes, 0),
+            _ => (load(text, base - 1).0, u64::MAX),
         };
         let (wide, wide_before) = (_mm512_movepi8_mask(bytes), _mm512_movepi8_mask(before));
-        let (front, behind) = (look_up(before, table(&groups.front)), look_up(bytes, table(&groups.behind)));
-        let first = u64::from(base == 0);
-        let cut = _mm512_test_epi8_mask(front, behind) & inside & !wide & !wide_before & !first;
+        let has_cut = |before: __m512i| {
+            let front = look_up(before, table(&groups.front));
+            _mm512_test_epi8_mask(front, look_up(bytes, table(&groups.behind)))
+        };
+        let cut = has_cut(before) & inside & !wide & !wide_before & is_inner;
         let flags = look_up(bytes, table(&groups.flags));
         let begins = _mm512_test_epi8_mask(flags, _mm512_set1_epi8(BEGINS as i8));
-        let follows = wide | _mm512_test_epi8_mask(flags, _mm512_set1_epi8(FOLLOWS as i8)) & !wide & inside;
-        // Of the last one what follows is always looked at.
+        let follows = wide | _mm512_test_epi8_mask(flags, _mm512_set1_epi8(FOLLOWS as i8)) & inside;
+        // What follows the last one is always looked at.
         Block { cut, unsure: cut & begins & (follows >> 1 | 1 << 63), wide }
+    }
+
+    /// The characters of a block, with the one in front and the one behind: their bytes as numbers, and their classes.
+    struct Characters {
+        codes: [u32; 80 + 2],
+        classes: [u32; 80 + 2],
+    }
+
+    /// Which of 16 pairs of characters some entry may have side by side, of those that `of` asks for.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn may_have(neighbours: &Neighbours, of: __mmask16, left: __m512i, right: __m512i) -> __mmask16 {
+        let times = |a: __m512i, i: usize| _mm512_mullo_epi32(a, _mm512_set1_epi32(FACTORS[i] as i32));
+        let both = _mm512_add_epi32(times(left, 0), times(right, 1));
+        let mixed = times(_mm512_xor_si512(both, _mm512_srli_epi32::<16>(both)), 2);
+        let at = _mm512_srl_epi32(mixed, _mm_cvtsi32_si128(neighbours.shift as i32));
+        // SAFETY: a place is inside the bits, 32 of which are in one number.
+        let words = unsafe {
+            let bits = neighbours.bits.as_ptr().cast();
+            _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), of, _mm512_srli_epi32::<5>(at), bits)
+        };
+        let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(at, _mm512_set1_epi32(31)));
+        _mm512_mask_test_epi32_mask(of, words, bit)
+    }
+
+    impl Scan {
+        /// The cuts of a block beside characters beyond ASCII. None, and nothing done, where there are bytes that are not
+        /// well-formed, or characters of four.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2")]
+        pub fn wide_block(&mut self, text: &[u8], base: usize, cuts: &Cuts, model: &Scored) -> Option<u64> {
+            let neighbours = model.neighbours()?;
+            let ((first, inside), (second, _), (third, _)) =
+                (load(text, base), load(text, base + 1), load(text, base + 2));
+            let within = |bytes: __m512i, first: u8, last: u8| {
+                let moved = _mm512_sub_epi8(bytes, _mm512_set1_epi8(first as i8));
+                _mm512_cmplt_epu8_mask(moved, _mm512_set1_epi8((last - first + 1) as i8))
+            };
+            let is_behind = |bytes: __m512i| _mm512_cmplt_epi8_mask(bytes, _mm512_set1_epi8(-64));
+            let of = |byte: u8| _mm512_cmpeq_epi8_mask(first, _mm512_set1_epi8(byte as i8));
+            let (ascii, behind) = (!_mm512_movepi8_mask(first) & inside, is_behind(first));
+            let (two, three) = (within(first, 0xC2, 0xDF), within(first, 0xE0, 0xEF));
+            let before = (1u64 << (self.at - base)) - 1;
+            let starts = ascii | two | three;
+            let missing = (two | three) & !is_behind(second) | three & !is_behind(third);
+            // Too long for what they are, or surrogates.
+            let second_low = within(second, 0x80, 0x9F);
+            let odd = of(0xE0) & second_low | of(0xED) & !second_low;
+            let is_sound = behind == ((two | three) << 1 | three << 2 | before) & inside && starts | behind == inside;
+            if !is_sound || missing | odd != 0 {
+                return None;
+            }
+            let count = starts.count_ones() as usize;
+            if count == 0 {
+                return Some(0);
+            }
+            let bytes = [first, second, third].map(|bytes| {
+                let mut room = [0u8; 64];
+                // SAFETY: 64 bytes are written.
+                unsafe {
+                    _mm512_storeu_si512(room.as_mut_ptr().cast(), _mm512_maskz_compress_epi8(starts, bytes));
+                }
+                room
+            });
+            let mut all = Characters { codes: [0; 82], classes: [0; 82] };
+            (all.codes[0], all.classes[0]) = (self.left.code, self.left.class.into());
+            for from in (0..count).step_by(16) {
+                let [a, b, c] = [0, 1, 2].map(|i: usize| {
+                    let sixteen = &bytes[i][from..from + 16];
+                    // SAFETY: 16 bytes are read.
+                    _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(sixteen.as_ptr().cast()) })
+                });
+                let low = |bytes: __m512i, bits: i32| _mm512_and_si512(bytes, _mm512_set1_epi32(bits));
+                let is_wide = _mm512_cmpge_epu32_mask(a, _mm512_set1_epi32(0xC0));
+                let is_three = _mm512_cmpge_epu32_mask(a, _mm512_set1_epi32(0xE0));
+                let two = _mm512_or_si512(_mm512_slli_epi32::<8>(a), b);
+                let three = _mm512_or_si512(_mm512_slli_epi32::<8>(two), c);
+                let codes = _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(a, is_wide, two), is_three, three);
+                let two = _mm512_or_si512(_mm512_slli_epi32::<6>(low(a, 0x1F)), low(b, 0x3F));
+                let three = _mm512_or_si512(_mm512_slli_epi32::<6>(low(two, 0x3FF)), low(c, 0x3F));
+                let points = _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(a, is_wide, two), is_three, three);
+                let some = mask_of(count - from);
+                // SAFETY: the table has four bytes more than there are points; two times 16 numbers are written.
+                unsafe {
+                    let classes = cuts.classes.as_ptr().cast();
+                    let classes = _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), some, points, classes);
+                    _mm512_storeu_si512(all.codes[1 + from..17 + from].as_mut_ptr().cast(), codes);
+                    _mm512_storeu_si512(all.classes[1 + from..17 + from].as_mut_ptr().cast(), low(classes, 0xFF));
+                }
+            }
+            let last = base + 63 - starts.leading_zeros() as usize;
+            self.at = last + 1 + usize::from(text[last] >= 0xC0) + usize::from(text[last] >= 0xE0);
+            self.left = Character { class: all.classes[count] as u8, code: all.codes[count], end: self.at };
+            let next = if self.at < text.len() { cuts.character(text, self.at).class } else { 0 };
+            all.classes[count + 1] = next.into();
+            let mut found = 0;
+            for from in (0..count).step_by(16) {
+                // SAFETY: five times 16 numbers are read.
+                let [left, right, left_class, class, next] = unsafe {
+                    [
+                        &all.codes[from..from + 16],
+                        &all.codes[from + 1..from + 17],
+                        &all.classes[from..from + 16],
+                        &all.classes[from + 1..from + 17],
+                        &all.classes[from + 2..from + 18],
+                    ]
+                    .map(|of| _mm512_loadu_si512(of.as_ptr().cast()))
+                };
+                let has = |class: __m512i, bits: u8| _mm512_test_epi32_mask(class, _mm512_set1_epi32(bits.into()));
+                let is_wide = _mm512_cmpge_epu32_mask(_mm512_or_si512(left, right), _mm512_set1_epi32(0x80));
+                let may_cut =
+                    has(left_class, PLAIN) & has(class, PLAIN | BLANK) & !(has(class, BEGINS) & has(next, FOLLOWS));
+                let may_cut = may_cut & is_wide & mask_of(count - from);
+                let after =
+                    _mm512_mask_mov_epi32(right, has(class, BLANK), _mm512_set1_epi32(const { code(SPACE) } as i32));
+                let mut cut = may_cut & !may_have(neighbours, may_cut, left, after);
+                if let Some(joined) = &cuts.joined {
+                    cut &= !may_have(joined, cut, left, right);
+                }
+                found |= u64::from(cut) << from;
+            }
+            Some(_pdep_u64(found, starts))
+        }
+    }
+
+    /// The first so many of 16.
+    fn mask_of(count: usize) -> __mmask16 {
+        if count < 16 {
+            (1 << count) - 1
+        } else {
+            u16::MAX
+        }
     }
 }

@@ -58,7 +58,7 @@ pub struct Unigram {
     unk_score: f64,
     precision: Precision,
     /// Where a text falls into parts that are segmented by themselves, but for rounding.
-    neighbours: Neighbours,
+    pub neighbours: Neighbours,
 }
 
 /// The best way to a place in the text.
@@ -201,12 +201,6 @@ impl Unigram {
     /// Where the part that starts at a place ends: no entry reaches across.
     pub fn part_end(&self, text: &[u8], start: usize) -> usize {
         self.neighbours.next_cut(text, start)
-    }
-
-    /// Whether some entry may have two characters side by side.
-    #[inline]
-    pub fn may_have(&self, left: u32, right: u32) -> bool {
-        self.neighbours.may_have(left, right)
     }
 
     /// The lowest that a character can add to a sum.
