@@ -78,7 +78,10 @@ impl Encoder for Within<'_> {
 
     fn encode(&self, unit: &[u8], out: &mut Vec<u32>) {
         let Scratch { normalized, room } = &mut *self.scratch.borrow_mut();
-        self.units.normalizer.apply_part(unit, false, false, normalized);
+        let Units { normalizer, cuts, .. } = self.units;
+        if !cuts.normalize(unit, normalizer.remove_extra_whitespaces, &mut normalized.bytes) {
+            normalizer.apply_part(unit, false, false, normalized);
+        }
         let (model, bytes) = (self.units.model, &normalized.bytes);
         if model.is_summed() && (bytes.len() > LONGEST || model.deepest(bytes) < DEEPEST.into()) {
             return out.push(UNSURE);

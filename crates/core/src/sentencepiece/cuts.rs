@@ -185,6 +185,30 @@ impl Cuts {
         text.len()
     }
 
+    /// Puts into `out` what the normalizer makes of a unit where that can be told of its characters alone; false elsewhere.
+    pub fn normalize(&self, unit: &[u8], removes_spaces: bool, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let (mut at, mut next) = (0, if unit.is_empty() { Character::default() } else { self.character(unit, 0) });
+        let mut is_after_space = false;
+        while at < unit.len() {
+            let of = next;
+            next = if of.end < unit.len() { self.character(unit, of.end) } else { Character::default() };
+            if of.class & BEGINS != 0 && next.class & FOLLOWS != 0 {
+                return false;
+            }
+            if of.class & PLAIN != 0 {
+                out.extend_from_slice(&unit[at..of.end]);
+            } else if of.class & BLANK != 0 && !(is_after_space && removes_spaces) && self.joined.is_none() {
+                out.extend_from_slice(SPACE);
+            } else {
+                return false;
+            }
+            is_after_space = of.class & PLAIN == 0;
+            at = of.end;
+        }
+        true
+    }
+
     /// Whether there is a cut at `at`, which is a place inside the text where a character starts.
     pub fn is_cut(&self, text: &[u8], at: usize, model: &Scored) -> bool {
         let Some(left) = self.before(text, at) else { return false };
