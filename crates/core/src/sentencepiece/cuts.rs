@@ -93,7 +93,7 @@ impl Cuts {
         }
         let ascii = std::array::from_fn::<_, 128, _>(|byte| made.ascii_character(byte as u8, 0));
         let front = ascii.map(|right| {
-            (0..128).fold(0, |all, left| all | u128::from(made.may_cut(ascii[left], right, model)) << left)
+            (0..128).fold(0, |all, left| all | u128::from(made.may_cut_ascii(ascii[left], right, model)) << left)
         });
         made.groups = Box::new(Groups::new(&front, ascii.map(|of| of.class)));
         Some(made)
@@ -146,6 +146,16 @@ impl Cuts {
             & (right.class & (PLAIN | BLANK) != 0)
             & model.neighbours().is_some_and(|neighbours| !neighbours.may_have(left.code, after))
             & !self.is_joined(left, right)
+    }
+
+    /// The same of ASCII characters, without mistaking a pair for another.
+    fn may_cut_ascii(&self, left: Character, right: Character, model: &Scored) -> bool {
+        let after = if right.class & BLANK != 0 { const { code(SPACE) } } else { right.code };
+        let has = |neighbours: &Neighbours, right: u32| neighbours.has(left.code as u8, right);
+        left.class & PLAIN != 0
+            && right.class & (PLAIN | BLANK) != 0
+            && model.neighbours().is_some_and(|neighbours| !has(neighbours, after))
+            && !self.joined.as_ref().is_some_and(|joined| has(joined, right.code))
     }
 
     #[inline]
