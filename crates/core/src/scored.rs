@@ -7,7 +7,6 @@ use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
 use crate::sentencepiece::lookup::{Lookup, Unit};
 use crate::sentencepiece::neighbours::Neighbours;
-use crate::unicode::char_count;
 use crate::unigram::{Kind, Precision, Two, Unigram, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
@@ -147,7 +146,7 @@ impl Scored {
     /// How far a unit, normalized, may at most fall below what stands in front of it, at any place.
     pub fn deepest(&self, unit: &[u8]) -> f64 {
         match &self.algorithm {
-            Algorithm::Unigram(model) => char_count(unit) as f64 * model.unk_score(),
+            Algorithm::Unigram(model) => unit.len() as f64 * model.unk_score(),
             Algorithm::Merges(_) | Algorithm::Lookup(_) => 0.0,
         }
     }

@@ -282,16 +282,16 @@ mod avx512 {
         let look_up = |bytes: __m512i, (low, high): (__m512i, __m512i)| _mm512_permutex2var_epi8(low, bytes, high);
         let (bytes, inside) = load(text, base);
         // At the start of a text there is nothing in front, nor a cut.
-        let (before, is_inner) = match base {
-            0 => (bytes, 0),
-            _ => (load(text, base - 1).0, u64::MAX),
-        };
+        let inner = if base == 0 { inside & !1 } else { inside };
+        let in_front = text[base..].as_ptr().wrapping_sub(1).cast();
+        // SAFETY: only bytes of the text are read.
+        let before = unsafe { _mm512_maskz_loadu_epi8(inner, in_front) };
         let (wide, wide_before) = (_mm512_movepi8_mask(bytes), _mm512_movepi8_mask(before));
         let has_cut = |before: __m512i| {
             let front = look_up(before, table(&groups.front));
             _mm512_test_epi8_mask(front, look_up(bytes, table(&groups.behind)))
         };
-        let cut = has_cut(before) & inside & !wide & !wide_before & is_inner;
+        let cut = has_cut(before) & inner & !wide & !wide_before;
         let flags = look_up(bytes, table(&groups.flags));
         let begins = _mm512_test_epi8_mask(flags, _mm512_set1_epi8(BEGINS as i8));
         let follows = wide | _mm512_test_epi8_mask(flags, _mm512_set1_epi8(FOLLOWS as i8)) & inside;
@@ -427,6 +427,95 @@ mod avx512 {
             (1 << count) - 1
         } else {
             u16::MAX
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use super::*;
+    use crate::sentencepiece::normalize::Normalizer;
+    use crate::unigram::{Kind, Precision};
+    use crate::vocab::Vocab;
+
+    /// Models of random entries, with symbols of users' own or without, and texts of one to four bytes a character and of
+    /// bytes that are none.
+    #[test]
+    fn blocks_have_the_cuts_that_one_after_the_other_has() {
+        if !avx512::is_here() {
+            return;
+        }
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let letters = [" ", "\u{2581}", "a", "b", "é", "か", "キ", "漢", "字", "。", "\u{3000}", ".", "\n", "😀", "n"];
+        for round in 0..300 {
+            let mut entries = vec!["<unk>".to_owned()];
+            for _ in 0..random(80) {
+                let entry: String = (0..1 + random(4)).map(|_| letters[1 + random(letters.len() - 1)]).collect();
+                if !entries.contains(&entry) {
+                    entries.push(entry);
+                }
+            }
+            let (mut data, mut offsets) = (Vec::new(), vec![0]);
+            for entry in &entries {
+                data.extend_from_slice(entry.as_bytes());
+                offsets.push(data.len() as u64);
+            }
+            let vocab = Vocab::new(data, &offsets, (0..entries.len() as u32).collect()).expect("a sound vocabulary");
+            let mut kinds = vec![Kind::Normal; entries.len()];
+            kinds[0] = Kind::Unknown;
+            let scores = vec![-1.0; entries.len()];
+            let algorithm = ["unigram", "merges"][round % 2];
+            let model =
+                Scored::new(algorithm, vocab, &scores, &kinds, Precision::Float32, 0, &[]).expect("a sound model");
+            let own: &[&str] = if round % 3 == 0 { &["ab", "か。"] } else { &[] };
+            let normalizer = Normalizer::new("", [true, true, true, false], own).expect("a sound normalizer");
+            let cuts = Cuts::new(&normalizer, &model).expect("what is known is enough");
+            for _ in 0..40 {
+                let (mut text, kinds) = (Vec::new(), 1 + random(letters.len()));
+                for _ in 0..random(200) {
+                    text.extend_from_slice(letters[random(kinds)].as_bytes());
+                    match random(40) {
+                        0 if round % 4 == 0 => text.push(random(256) as u8),
+                        1 if round % 4 == 0 => drop(text.pop()),
+                        _ => {}
+                    }
+                }
+                let start = (0..text.len().min(4)).find(|&at| text[at] & 0xC0 != 0x80).unwrap_or(0);
+                let all = |by_blocks: bool| {
+                    let (mut scan, mut bounds, mut found) =
+                        (Scan::new(start), [(0, 0); BATCH + AT_LEAST], Vec::<(usize, usize)>::new());
+                    loop {
+                        let len = match by_blocks {
+                            true => scan.units_by_blocks(&text, &cuts, &model, &mut bounds),
+                            false => scan.units_one_by_one(&text, &cuts, &model, &mut bounds),
+                        };
+                        found.extend(&bounds[..len]);
+                        if found.last().is_none_or(|&(_, end)| end == text.len()) {
+                            return found;
+                        }
+                    }
+                };
+                assert_eq!(all(true), all(false), "{:?}", String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
+    /// The groups give no cut that there may not be, and all of them where there are few kinds.
+    #[test]
+    fn groups_give_cuts_that_there_may_be() {
+        let mut front = [0; 128];
+        for behind in [b' ', b'.', b'A'] {
+            front[usize::from(behind)] = of_ascii(b'a', b'z') | 1 << b'.';
+        }
+        front[usize::from(b'b')] = 1 << b'.';
+        let groups = Groups::new(&front, [0; 128]);
+        for (left, right) in (0..128u8).flat_map(|left| (0..128u8).map(move |right| (left, right))) {
+            assert_eq!(groups.cut(left, right), front[usize::from(right)] >> left & 1 == 1, "{left} {right}");
         }
     }
 }

@@ -167,11 +167,13 @@ impl Unigram {
             .collect();
         keys.sort_unstable();
         let trie = Trie::new(&keys)?;
-        let mut behind = vec![u32::MAX; 1 << 16];
+        // Not where some entry ends inside such a character.
+        let is_part = |key: &[u8]| key.len() < 3 && key.first() >= Some(&0xE0);
+        let mut behind = vec![u32::MAX; if keys.iter().any(|(key, _)| is_part(key)) { 0 } else { 1 << 16 }];
         for first in keys.iter().filter_map(|(key, _)| key.first_chunk::<3>()) {
             let node = first.iter().try_fold(ROOT, |node, &byte| trie.step(node, byte));
-            if let (Some(c), Some(node)) = (three_bytes(first), node) {
-                behind[c] = node as u32;
+            if let (Some(place), Some(node)) = (three_bytes(first).and_then(|c| behind.get_mut(c)), node) {
+                *place = node as u32;
             }
         }
         Ok(Self {
@@ -279,9 +281,9 @@ impl Unigram {
                 to.start = if is_better { start as u32 } else { to.start };
                 to.token = if is_better { token } else { to.token };
             };
-            let first_chars = part[start..].first_chunk().and_then(three_bytes);
-            let (mut node, mut end) = match first_chars {
-                Some(c) => (self.behind[c] as usize, start + 3),
+            let behind = part[start..].first_chunk().and_then(three_bytes).and_then(|c| self.behind.get(c));
+            let (mut node, mut end) = match behind {
+                Some(&node) => (node as usize, start + 3),
                 None => (ROOT, start),
             };
             if node != u32::MAX as usize {
