@@ -21,6 +21,7 @@ pub mod extra;
 pub mod finder;
 pub mod hash;
 pub mod json;
+mod letters;
 pub mod limit;
 pub mod longest;
 pub mod lost;
@@ -43,5 +44,6 @@ pub mod units;
 pub mod vocab;
 pub mod wordlevel;
 pub mod wordpiece;
+mod words;
 
 pub use error::{Error, Kind, Result};

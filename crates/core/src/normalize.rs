@@ -241,6 +241,11 @@ impl Form {
         }
     }
 
+    /// Whether normalization never looks from a text at what stands in front of it.
+    pub fn starts_with_cluster(self, text: &[u8]) -> bool {
+        crate::unicode::decode(text).and_then(|(c, _)| char::from_u32(c)).is_none_or(|c| self.starts_cluster(c))
+    }
+
     /// Whether `at` lies between two clusters and `holds` is true of the normalized text around it, whatever these two
     /// are cut down to.
     pub fn holds_between(self, text: &[u8], at: usize, holds: impl Fn(&[u8], usize) -> bool) -> bool {

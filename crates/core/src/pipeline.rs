@@ -1,10 +1,12 @@
 //! The stages before the model: text in, pieces and extra tokens out, each with the bytes of the original it covers.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use crate::chars::CharRule;
 use crate::error::{Error, Result};
 use crate::extra::{Extra, Extras, Policy};
+use crate::letters::Letters;
 use crate::lowercase::Lowercase;
 use crate::normalize::Form;
 use crate::sentencepiece::hf::{Alike, Rule};
@@ -15,7 +17,10 @@ use crate::split::ends::{self, Visit};
 use crate::split::neighbours::Neighbours;
 use crate::split::punctuation::Punctuation;
 use crate::split::{Pattern, Scanner};
-use crate::unicode::{char_len, check_version, class_at, class_before, is_start, SPACE};
+use crate::unicode::{
+    char_len, check_version, class, class_at, class_before, is_start, old_class, OLD_PUNCTUATION, SPACE,
+};
+use crate::words::Separators;
 
 /// A stage as `stages.py` describes it: its name and its settings.
 pub type StageRow = Vec<String>;
@@ -32,8 +37,8 @@ pub struct Pipeline {
     looks_around: bool,
     /// Some are dropped, or get others beside them.
     drops_chars: bool,
-    /// Nothing but the matching of tokens looks across white space or ASCII punctuation, or a Chinese character if so said:
-    /// so what stands between gives the same tokens wherever it stands.
+    /// Nothing but the matching of tokens looks across white space or punctuation, or a Chinese character if those are set
+    /// apart: so what stands between gives the same tokens wherever it stands.
     words_alone: Option<Alone>,
     /// Tokens are matched, then text rewritten, then normalized tokens matched, then a space put in front.
     is_orderly: bool,
@@ -44,9 +49,12 @@ pub struct Pipeline {
     pub extras: Extras,
 }
 
-#[derive(Clone, Copy)]
 struct Alone {
     chinese: bool,
+    /// Where words end beyond ASCII, once it was asked for.
+    separators: OnceLock<Separators>,
+    /// What the characters of words become.
+    letters: Letters,
 }
 
 /// A stage that cuts text into pieces. Each cuts the pieces of the one before it.
@@ -399,7 +407,11 @@ impl Pipeline {
         let has_space = stages.iter().any(|stage| matches!(stage, Stage::PrefixSpace));
         let is_cut = matches!(splits[..], [Splitter::Punctuation(_)]) && !has_space;
         let chinese = rewrites.iter().any(|rewrite| matches!(rewrite, Rewrite::Chars(CharRule::PadChinese)));
-        let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then_some(Alone { chinese });
+        let words_alone = (is_orderly && is_cut && rewrites.iter().all(is_alone)).then(|| Alone {
+            chinese,
+            separators: OnceLock::new(),
+            letters: Letters::default(),
+        });
         let alike = alike(&stages);
         let contents = extras.iter().map(|extra| content_of(extra, &stages)).collect::<Result<_>>()?;
         let extras = Extras::new(extras, contents)?;
@@ -545,22 +557,76 @@ impl Pipeline {
         stop: Stop<'_>,
         visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        self.hand_on(self.raw_items(text, policy), self.words_alone, stop, visit)
+        let separators = self.words_alone.as_ref().map(|alone| alone.separators.get_or_init(|| self.separators(alone)));
+        self.hand_on(self.raw_items(text, policy), separators, stop, visit)
     }
 
     /// Gives `visit` the pieces that a word of `run_words` becomes.
     pub fn rewrite_word(&self, word: &[u8], mut visit: impl FnMut(&[u8])) {
+        let one_piece = |piece: &[u8]| {
+            if !piece.is_empty() {
+                visit(piece);
+            }
+        };
+        if self.words_alone.as_ref().is_some_and(|alone| alone.letters.apply(word, |c| self.letter(c), one_piece)) {
+            return;
+        }
         let bytes = self.rewritten(word, true);
         if let [Splitter::Punctuation(punctuation)] = &self.splits[..] {
             punctuation.each(&bytes, |start, end| visit(&bytes[start..end]));
         }
     }
 
+    /// What a character becomes wherever it stands, if that is known.
+    fn rewritten_alone(&self, c: char) -> Option<Vec<u8>> {
+        let mut room = [0; 4];
+        let mut segment = Segment::plain(c.encode_utf8(&mut room).as_bytes(), 0);
+        for stage in &self.stages {
+            match stage {
+                Stage::Rewrite(Rewrite::Normalize(form)) if !form.starts_with_cluster(&segment.bytes) => return None,
+                Stage::Rewrite(rewrite) => segment = rewrite.apply_segment(segment),
+                _ => {}
+            }
+        }
+        Some(segment.bytes.into_owned())
+    }
+
+    /// How many pieces there are of a letter, what a character becomes, and another letter; and whether the letters are
+    /// pieces by themselves.
+    fn pieces_between(&self, bytes: &[u8]) -> (usize, bool) {
+        let (text, mut pieces) = ([b"a", bytes, b"a"].concat(), Vec::new());
+        if let [Splitter::Punctuation(punctuation)] = &self.splits[..] {
+            punctuation.each(&text, |start, end| pieces.push((start, end)));
+        }
+        let are_apart = pieces.first() == Some(&(0, 1)) && pieces.last() == Some(&(text.len() - 1, text.len()));
+        (pieces.len(), are_apart)
+    }
+
+    /// What a character becomes, if that is known and is not cut from what stands beside it.
+    fn letter(&self, c: char) -> Option<Vec<u8>> {
+        self.rewritten_alone(c).filter(|bytes| self.pieces_between(bytes).0 == 1)
+    }
+
+    fn separators(&self, alone: &Alone) -> Separators {
+        let mut made = Separators { chinese: alone.chinese, ..Separators::default() };
+        for c in ('\u{80}'..='\u{ffff}').filter(|&c| {
+            let c = u32::from(c);
+            class(c) & SPACE != 0 || old_class(c) & OLD_PUNCTUATION != 0
+        }) {
+            match self.rewritten_alone(c).map(|bytes| self.pieces_between(&bytes)) {
+                Some((2, true)) => made.spaces.add(c.into()),
+                Some((_, true)) => made.alone.add(c.into()),
+                _ => {}
+            }
+        }
+        made
+    }
+
     /// Gives `visit` the pieces of items, or their words as they stand there, and the extra tokens.
     fn hand_on<'t>(
         &self,
         items: impl IntoIterator<Item = Item<'t>>,
-        words_alone: Option<Alone>,
+        separators: Option<&Separators>,
         stop: Stop<'_>,
         mut visit: impl FnMut(Unit<'_, '_>) -> Result<()>,
     ) -> Result<()> {
@@ -583,8 +649,8 @@ impl Pipeline {
                 }
                 visit(Unit::Pieces { segment: &segment, bounds })
             });
-            match words_alone {
-                Some(alone) => words(&segment.bytes, alone, |start, end| batch.piece(start, end))?,
+            match separators {
+                Some(separators) => separators.words(&segment.bytes, |start, end| batch.piece(start, end))?,
                 None => self.split(&segment, &mut batch)?,
             }
             batch.hand_on()?;
@@ -895,36 +961,6 @@ impl Normalized<'_> {
         let Some((_, starts)) = &self.clusters else { return at };
         starts[starts.partition_point(|&(_, start)| start <= at) - 1].0
     }
-}
-
-/// Gives `visit` what stands between white space and ASCII punctuation, and each such mark; with `alone.chinese`, each
-/// character of the blocks U+5000 to U+9FFF as well.
-#[inline]
-fn words(text: &[u8], alone: Alone, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
-    let (mut start, mut at) = (0, 0);
-    while at < text.len() {
-        let (is_space, len) = match text[at] {
-            b' ' | b'\t' | b'\n' | b'\r' => (true, 1),
-            byte if byte.is_ascii_punctuation() => (false, 1),
-            0xe5..=0xe9 if alone.chinese && char_len(text, at) == 3 => (false, 3),
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        if start < at {
-            visit(start, at)?;
-        }
-        if !is_space {
-            visit(at, at + len)?;
-        }
-        at += len;
-        start = at;
-    }
-    if start < at {
-        visit(start, at)?;
-    }
-    Ok(())
 }
 
 fn is_ascii_around(text: &[u8], at: usize) -> bool {

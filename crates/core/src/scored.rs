@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::random::Dropout;
 use crate::sentencepiece::bpe::ScoreBpe;
 use crate::sentencepiece::lookup::{Lookup, Unit};
-use crate::unicode::char_count;
+use crate::sentencepiece::neighbours::Neighbours;
 use crate::unigram::{Kind, Precision, Two, Unigram, UNKNOWN};
 use crate::vocab::{Token, Vocab};
 
@@ -146,7 +146,7 @@ impl Scored {
     /// How far a unit, normalized, may at most fall below what stands in front of it, at any place.
     pub fn deepest(&self, unit: &[u8]) -> f64 {
         match &self.algorithm {
-            Algorithm::Unigram(model) => char_count(unit) as f64 * model.unk_score(),
+            Algorithm::Unigram(model) => unit.len() as f64 * model.unk_score(),
             Algorithm::Merges(_) | Algorithm::Lookup(_) => 0.0,
         }
     }
@@ -156,13 +156,13 @@ impl Scored {
         self.is_summed().then_some(&self.score_of_id)
     }
 
-    /// Whether some entry may have two characters, by their bytes as a number, side by side.
+    /// Characters, by their bytes as a number, that some entry may have side by side. None where any may be.
     #[inline]
-    pub fn may_have(&self, left: u32, right: u32) -> bool {
+    pub fn neighbours(&self) -> Option<&Neighbours> {
         match &self.algorithm {
-            Algorithm::Unigram(model) => model.may_have(left, right),
-            Algorithm::Merges(model) => model.may_have(left, right),
-            Algorithm::Lookup(_) => true,
+            Algorithm::Unigram(model) => Some(&model.neighbours),
+            Algorithm::Merges(model) => Some(&model.neighbours),
+            Algorithm::Lookup(_) => None,
         }
     }
 

@@ -27,6 +27,8 @@ use crate::pipeline::{Stop, BATCH};
 use crate::scored::{Room, Scored, UNSURE};
 use crate::sentencepiece::cuts::Cuts;
 use crate::sentencepiece::normalize::{Normalized, Normalizer};
+use crate::sentencepiece::scan::Scan;
+use crate::split::ends::AT_LEAST;
 use crate::unigram::LOWEST;
 
 /// The bounds of sums: powers of two.
@@ -76,7 +78,10 @@ impl Encoder for Within<'_> {
 
     fn encode(&self, unit: &[u8], out: &mut Vec<u32>) {
         let Scratch { normalized, room } = &mut *self.scratch.borrow_mut();
-        self.units.normalizer.apply_part(unit, false, false, normalized);
+        let Units { normalizer, cuts, .. } = self.units;
+        if !cuts.normalize(unit, normalizer.remove_extra_whitespaces, &mut normalized.bytes) {
+            normalizer.apply_part(unit, false, false, normalized);
+        }
         let (model, bytes) = (self.units.model, &normalized.bytes);
         if model.is_summed() && (bytes.len() > LONGEST || model.deepest(bytes) < DEEPEST.into()) {
             return out.push(UNSURE);
@@ -138,17 +143,12 @@ impl<'e, T: FnMut(usize) -> Cache> Walk<'e, T> {
                 at = end;
             }
         }
-        let mut batches = 0;
+        let (mut batches, mut scan, mut bounds) = (0, Scan::new(at), [(0, 0); BATCH + AT_LEAST]);
         while at < text.len() {
-            let (mut bounds, mut len, mut has_tail) = ([(0, 0); BATCH], 0, false);
-            while len < BATCH && at < text.len() && !has_tail {
-                let end = cuts.next(text, at, model);
-                has_tail = end == text.len() && !ends_well;
-                if !has_tail {
-                    bounds[len] = (at, end);
-                    (at, len) = (end, len + 1);
-                }
-            }
+            let mut len = scan.units(text, cuts, model, &mut bounds);
+            let has_tail = bounds[len - 1].1 == text.len() && !ends_well;
+            len -= usize::from(has_tail);
+            at = bounds[..len].last().map_or(at, |&(_, end)| end);
             self.encode_batch(text, &bounds[..len]);
             self.hand_out(out);
             if has_tail {

@@ -32,7 +32,7 @@ pub struct ScoreBpe {
     /// The user-defined entries, which are taken first and never merge.
     frozen: Option<Trie>,
     /// Pairs of characters that some entry has side by side.
-    neighbours: Neighbours,
+    pub neighbours: Neighbours,
 }
 
 impl ScoreBpe {
@@ -156,12 +156,6 @@ impl ScoreBpe {
             Some((end, _)) => end,
             None => self.next_cut(text, start),
         }
-    }
-
-    /// Whether some entry may have two characters side by side.
-    #[inline]
-    pub fn may_have(&self, left: u32, right: u32) -> bool {
-        self.neighbours.may_have(left, right)
     }
 
     /// The longest user-defined entry that starts at a place: where it ends, and its token.

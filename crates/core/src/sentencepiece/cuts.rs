@@ -10,36 +10,47 @@
 
 use super::neighbours::{characters, code, Neighbours};
 use super::normalize::{Normalizer, SPACE};
+use super::scan::Groups;
 use crate::hash::IntMap;
 use crate::scored::Scored;
 use crate::unicode::{char_len, decode};
 
 /// Stays as it is, unless a rule of several characters starts with it, and is no space.
-const PLAIN: u8 = 1;
+pub const PLAIN: u8 = 1;
 /// Becomes a space.
-const BLANK: u8 = 2;
+pub const BLANK: u8 = 2;
 /// Some rule of several characters starts with it.
-const BEGINS: u8 = 4;
+pub const BEGINS: u8 = 4;
 /// Some rule has it behind another one.
-const FOLLOWS: u8 = 8;
+pub const FOLLOWS: u8 = 8;
+
+/// Characters of the first plane.
+const PLANE: usize = 1 << 16;
 
 pub struct Cuts {
-    /// By code point, of the first plane; of the others only those that rules know.
-    classes: Box<[u8]>,
+    /// By code point, of the first plane; of the others only those that rules know. A few more bytes stand behind, as vector
+    /// instructions read four of them for one.
+    pub classes: Box<[u8]>,
     others: IntMap<u64, u8>,
     /// Characters that some protected text has side by side; None where there is none.
-    joined: Option<Neighbours>,
-    /// For each ASCII character those between which and it there may be a cut.
-    ascii: Box<[u128; 128]>,
+    pub joined: Option<Neighbours>,
+    /// Where cuts are between ASCII characters.
+    pub groups: Box<Groups>,
 }
 
-/// A character of a text.
-#[derive(Clone, Copy)]
-struct Character {
-    class: u8,
+/// A character of a text; by default one between which and others there is no cut.
+#[derive(Clone, Copy, Default)]
+pub struct Character {
+    pub class: u8,
     /// Its bytes as a number.
-    code: u32,
-    end: usize,
+    pub code: u32,
+    pub end: usize,
+}
+
+impl Character {
+    pub fn is_ascii(self) -> bool {
+        self.code < 0x80
+    }
 }
 
 impl Cuts {
@@ -49,10 +60,10 @@ impl Cuts {
             return None;
         }
         let mut made = Self {
-            classes: vec![PLAIN; 1 << 16].into(),
+            classes: vec![PLAIN; PLANE + 4].into(),
             others: IntMap::default(),
             joined: None,
-            ascii: Box::new([0; 128]),
+            groups: Box::new(Groups::default()),
         };
         made.classes[0xD800..0xE000].fill(0);
         *made.class_mut(' ') = BLANK;
@@ -80,32 +91,37 @@ impl Cuts {
             joined.dedup();
             made.joined = Some(Neighbours::new(&joined));
         }
-        let of =
-            |byte: u8, made: &Self| Character { class: made.classes[usize::from(byte)], code: byte.into(), end: 0 };
-        for right in 0..128u8 {
-            for left in 0..128u8 {
-                let may_cut = made.may_cut(of(left, &made), of(right, &made), model);
-                made.ascii[usize::from(left)] |= u128::from(may_cut) << right;
-            }
-        }
+        let ascii = std::array::from_fn::<_, 128, _>(|byte| made.ascii_character(byte as u8, 0));
+        let front = ascii.map(|right| {
+            (0..128).fold(0, |all, left| all | u128::from(made.may_cut_ascii(ascii[left], right, model)) << left)
+        });
+        made.groups = Box::new(Groups::new(&front, ascii.map(|of| of.class)));
         Some(made)
     }
 
     fn class_mut(&mut self, c: char) -> &mut u8 {
-        match self.classes.get_mut(c as usize) {
+        match self.classes[..PLANE].get_mut(c as usize) {
             Some(class) => class,
             None => self.others.entry(u64::from(c)).or_insert(PLAIN),
         }
     }
 
+    #[inline]
+    pub fn ascii_character(&self, byte: u8, end: usize) -> Character {
+        Character { class: self.classes[usize::from(byte)], code: byte.into(), end }
+    }
+
     #[inline(always)]
-    fn character(&self, text: &[u8], at: usize) -> Character {
+    pub fn character(&self, text: &[u8], at: usize) -> Character {
         // Most are of three bytes.
         if let Some(&[first, second, third]) = text.get(at..).and_then(|rest| rest.first_chunk::<3>()) {
             let c = usize::from(first & 0x0F) << 12 | usize::from(second & 0x3F) << 6 | usize::from(third & 0x3F);
             if first & 0xF0 == 0xE0 && second & 0xC0 == 0x80 && third & 0xC0 == 0x80 && c >= 0x800 {
                 return Character { class: self.classes[c], code: code(&[first, second, third]), end: at + 3 };
             }
+        }
+        if text[at] < 0x80 {
+            return self.ascii_character(text[at], at + 1);
         }
         self.other_character(text, at)
     }
@@ -114,7 +130,7 @@ impl Cuts {
         let Some((c, len)) = decode(&text[at..]) else {
             return Character { class: 0, code: text[at].into(), end: at + 1 };
         };
-        let class = match self.classes.get(c as usize) {
+        let class = match self.classes[..PLANE].get(c as usize) {
             Some(&class) => class,
             None => self.others.get(&u64::from(c)).copied().unwrap_or(PLAIN),
         };
@@ -123,12 +139,23 @@ impl Cuts {
 
     /// Whether there is a cut between two characters, if the right one is not the start of what a rule replaces.
     #[inline(always)]
-    fn may_cut(&self, left: Character, right: Character, model: &Scored) -> bool {
+    pub fn may_cut(&self, left: Character, right: Character, model: &Scored) -> bool {
         let after = if right.class & BLANK != 0 { const { code(SPACE) } } else { right.code };
+        // All of it, without a branch: what there is cannot be foretold.
+        (left.class & PLAIN != 0)
+            & (right.class & (PLAIN | BLANK) != 0)
+            & model.neighbours().is_some_and(|neighbours| !neighbours.may_have(left.code, after))
+            & !self.is_joined(left, right)
+    }
+
+    /// The same of ASCII characters, without mistaking a pair for another.
+    fn may_cut_ascii(&self, left: Character, right: Character, model: &Scored) -> bool {
+        let after = if right.class & BLANK != 0 { const { code(SPACE) } } else { right.code };
+        let has = |neighbours: &Neighbours, right: u32| neighbours.has(left.code as u8, right);
         left.class & PLAIN != 0
             && right.class & (PLAIN | BLANK) != 0
-            && !model.may_have(left.code, after)
-            && !self.is_joined(left, right)
+            && model.neighbours().is_some_and(|neighbours| !has(neighbours, after))
+            && !self.joined.as_ref().is_some_and(|joined| has(joined, right.code))
     }
 
     #[inline]
@@ -138,7 +165,7 @@ impl Cuts {
 
     /// Whether no rule that replaces reaches from a character into what follows it.
     #[inline(always)]
-    fn ends(&self, of: Character, text: &[u8]) -> bool {
+    pub fn ends(&self, of: Character, text: &[u8]) -> bool {
         of.class & BEGINS == 0 || of.end == text.len() || self.character(text, of.end).class & FOLLOWS == 0
     }
 
@@ -150,14 +177,14 @@ impl Cuts {
         while at < text.len() {
             let (before, byte) = (text[at - 1], text[at]);
             if (before | byte) < 0x80 {
-                if self.ascii[usize::from(before)] >> byte & 1 == 1 && self.ends(self.character(text, at), text) {
+                if self.groups.cut(before, byte) && self.ends(self.character(text, at), text) {
                     return at;
                 }
                 at += 1;
                 continue;
             }
             if before < 0x80 {
-                left = Character { class: self.classes[usize::from(before)], code: before.into(), end: at };
+                left = self.ascii_character(before, at);
             }
             let right = self.character(text, at);
             if self.may_cut(left, right, model) && self.ends(right, text) {
@@ -166,6 +193,30 @@ impl Cuts {
             (left, at) = (right, right.end);
         }
         text.len()
+    }
+
+    /// Puts into `out` what the normalizer makes of a unit where that can be told of its characters alone; false elsewhere.
+    pub fn normalize(&self, unit: &[u8], removes_spaces: bool, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let (mut at, mut next) = (0, if unit.is_empty() { Character::default() } else { self.character(unit, 0) });
+        let mut is_after_space = false;
+        while at < unit.len() {
+            let of = next;
+            next = if of.end < unit.len() { self.character(unit, of.end) } else { Character::default() };
+            if of.class & BEGINS != 0 && next.class & FOLLOWS != 0 {
+                return false;
+            }
+            if of.class & PLAIN != 0 {
+                out.extend_from_slice(&unit[at..of.end]);
+            } else if of.class & BLANK != 0 && !(is_after_space && removes_spaces) && self.joined.is_none() {
+                out.extend_from_slice(SPACE);
+            } else {
+                return false;
+            }
+            is_after_space = of.class & PLAIN == 0;
+            at = of.end;
+        }
+        true
     }
 
     /// Whether there is a cut at `at`, which is a place inside the text where a character starts.

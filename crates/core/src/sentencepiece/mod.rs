@@ -11,3 +11,4 @@ pub mod learn;
 pub mod lookup;
 pub mod neighbours;
 pub mod normalize;
+pub mod scan;

@@ -1,28 +1,51 @@
 //! Where a text can be cut: between two characters that no entry has side by side.
 
+use super::normalize::SPACE;
 use crate::unigram::char_len;
 
 /// A set of pairs of characters: a bit for each value of a hash. What it does not have is not in any entry.
 pub struct Neighbours {
-    bits: Vec<u64>,
-    shift: u32,
+    pub bits: Vec<u32>,
+    pub shift: u32,
+    /// For each ASCII character in front, those of ASCII behind it in some entry; then those in front of `SPACE`. To take
+    /// one of these for a pair that it is not would join many words of a text.
+    ascii: Box<[u128; 129]>,
 }
+
+const SPACE_CODE: u32 = code(SPACE);
+
+/// Of the hash: 32 bits, so that vector instructions make many at once.
+pub const FACTORS: [u32; 3] = [0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D];
 
 impl Neighbours {
     pub fn new(pairs: &[(u32, u32)]) -> Self {
-        let size = (pairs.len() * 16).next_power_of_two().max(64);
-        let mut set = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros() };
+        let size = (pairs.len() * 16).next_power_of_two().clamp(64, 1 << 31);
+        let mut set = Self { bits: vec![0; size / 32], shift: 32 - size.trailing_zeros(), ascii: Box::new([0; 129]) };
         for &(left, right) in pairs {
+            match right {
+                _ if left >= 0x80 => {}
+                0..0x80 => set.ascii[left as usize] |= 1 << right,
+                SPACE_CODE => set.ascii[128] |= 1 << left,
+                _ => {}
+            }
             let at = set.place(left, right);
-            set.bits[at / 64] |= 1 << (at % 64);
+            set.bits[at / 32] |= 1 << (at % 32);
         }
         set
     }
 
     #[inline]
     fn place(&self, left: u32, right: u32) -> usize {
-        let key = u64::from(left) << 32 | u64::from(right);
-        ((key ^ key >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        let both = left.wrapping_mul(FACTORS[0]).wrapping_add(right.wrapping_mul(FACTORS[1]));
+        ((both ^ both >> 16).wrapping_mul(FACTORS[2]) >> self.shift) as usize
+    }
+
+    /// Whether some entry has an ASCII character in front of another, or of `SPACE`, whose bytes are a number.
+    pub fn has(&self, left: u8, right: u32) -> bool {
+        match right {
+            SPACE_CODE => self.ascii[128] >> left & 1 == 1,
+            _ => self.ascii[usize::from(left)] >> right & 1 == 1,
+        }
     }
 
     /// Of the characters of some entries.
@@ -55,7 +78,7 @@ impl Neighbours {
     #[inline]
     pub fn may_have(&self, left: u32, right: u32) -> bool {
         let at = self.place(left, right);
-        self.bits[at / 64] >> (at % 64) & 1 == 1
+        self.bits[at / 32] >> (at % 32) & 1 == 1
     }
 }
 

@@ -51,6 +51,8 @@ pub const UNKNOWN: Token = NONE;
 pub struct Unigram {
     pub vocab: Vocab,
     trie: Trie,
+    /// The node behind each character of three bytes, by its code point; MAX where no entry starts with it.
+    behind: Box<[u32]>,
     /// Of each entry, as Viterbi adds it up.
     scores: Vec<f64>,
     /// Of each entry, as the lattice has it: SentencePiece counts a user-defined entry's length in characters there.
@@ -58,7 +60,7 @@ pub struct Unigram {
     unk_score: f64,
     precision: Precision,
     /// Where a text falls into parts that are segmented by themselves, but for rounding.
-    neighbours: Neighbours,
+    pub neighbours: Neighbours,
 }
 
 /// The best way to a place in the text.
@@ -164,9 +166,20 @@ impl Unigram {
             .map(|token| (vocab.piece(token), token))
             .collect();
         keys.sort_unstable();
+        let trie = Trie::new(&keys)?;
+        // Not where some entry ends inside such a character.
+        let is_part = |key: &[u8]| key.len() < 3 && key.first() >= Some(&0xE0);
+        let mut behind = vec![u32::MAX; if keys.iter().any(|(key, _)| is_part(key)) { 0 } else { 1 << 16 }];
+        for first in keys.iter().filter_map(|(key, _)| key.first_chunk::<3>()) {
+            let node = first.iter().try_fold(ROOT, |node, &byte| trie.step(node, byte));
+            if let (Some(place), Some(node)) = (three_bytes(first).and_then(|c| behind.get_mut(c)), node) {
+                *place = node as u32;
+            }
+        }
         Ok(Self {
             neighbours: Neighbours::of(keys.iter().map(|key| key.0)),
-            trie: Trie::new(&keys)?,
+            trie,
+            behind: behind.into(),
             scores: tokens().map(|token| score(token, vocab.piece_len(token))).collect(),
             lattice_scores: tokens().map(lattice_score).collect(),
             unk_score: match precision {
@@ -201,12 +214,6 @@ impl Unigram {
     /// Where the part that starts at a place ends: no entry reaches across.
     pub fn part_end(&self, text: &[u8], start: usize) -> usize {
         self.neighbours.next_cut(text, start)
-    }
-
-    /// Whether some entry may have two characters side by side.
-    #[inline]
-    pub fn may_have(&self, left: u32, right: u32) -> bool {
-        self.neighbours.may_have(left, right)
     }
 
     /// The lowest that a character can add to a sum.
@@ -265,18 +272,31 @@ impl Unigram {
             let mut is_known = false;
             let mut add = |end: usize, token: Token, score: f64| {
                 let to = &mut best[end];
-                let score = score + error;
-                if first + score > to.first {
-                    let second = to.first.max(second + score);
-                    *to = Two { first: first + score, second, start: start as u32, token };
-                } else {
-                    to.second = to.second.max(first + score);
-                }
+                let (ours, next) = (first + (score + error), second + (score + error));
+                // Without a branch on what cannot be foretold.
+                let is_better = ours > to.first;
+                let (high, low) = if is_better { (to.first, next) } else { (ours, to.second) };
+                to.second = high.max(low);
+                to.first = if is_better { ours } else { to.first };
+                to.start = if is_better { start as u32 } else { to.start };
+                to.token = if is_better { token } else { to.token };
             };
-            self.trie.prefixes(&part[start..], |len, token| {
-                is_known |= start + len == char_end;
-                add(start + len, token, self.scores[token as usize]);
-            });
+            let behind = part[start..].first_chunk().and_then(three_bytes).and_then(|c| self.behind.get(c));
+            let (mut node, mut end) = match behind {
+                Some(&node) => (node as usize, start + 3),
+                None => (ROOT, start),
+            };
+            if node != u32::MAX as usize {
+                loop {
+                    let token = self.trie.token(node);
+                    if token != NONE {
+                        is_known |= end == char_end;
+                        add(end, token, self.scores[token as usize]);
+                    }
+                    let Some(next) = part.get(end).and_then(|&byte| self.trie.step(node, byte)) else { break };
+                    (node, end) = (next, end + 1);
+                }
+            }
             if !is_known {
                 add(char_end, UNKNOWN, self.unk_score);
             }
@@ -344,6 +364,14 @@ fn better<S: Sum>(best: &mut Best<S>, score: S, start: usize, token: Token) {
     if best.start == u32::MAX || score > best.score {
         *best = Best { score, start: start as u32, token };
     }
+}
+
+/// The code point of a character of three bytes, or what would be one but is too long for it.
+#[inline]
+fn three_bytes(&[first, second, third]: &[u8; 3]) -> Option<usize> {
+    let is_one = first & 0xF0 == 0xE0 && second & 0xC0 == 0x80 && third & 0xC0 == 0x80;
+    let c = usize::from(first & 0x0F) << 12 | usize::from(second & 0x3F) << 6 | usize::from(third & 0x3F);
+    is_one.then_some(c)
 }
 
 /// How many bytes the character at `at` has, by its first byte alone, as SentencePiece reads it.
