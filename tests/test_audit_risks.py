@@ -14,7 +14,8 @@ import subword
 from subword import audits
 from subword.audits.security import nested_quantifiers
 from subword.audits.tokens import ADDED, MODEL
-from subword.cli import main
+from subword.cli import fail_if, main
+from subword.cli.audit import PARTS
 from subword.embeddings import read_table
 from subword.errors import SubwordValueError
 from subword.models import Vocab
@@ -342,6 +343,34 @@ def test_wrong_conditions(file: str, condition: str, words: str, capsys: pytest.
 
 
 # ======================== side by side ========================
+
+
+def test_wrong_names_are_refused_before_the_work(file: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("subword.cli.audit_common.load", lambda *_, **__: pytest.fail("the work has begun"))
+    for args, condition, words in (
+        (["audit"], "premum(hin_Deva) > 3", "'premum(hin_Deva)'; there are fairness.languages.premium(…)"),
+        (["audit"], "premium(hin_Latn) > 3", "'premium(hin_Latn)'; there are premium(hin_Deva)"),
+        (["audit"], "premium > 3", "no number is called 'premium'"),
+        (["audit"], "fertility(a.txt) > 3", "no number is called"),  # without texts there is no efficiency
+        (["audit", "fairness"], "gini > 1", "no number is called 'gini'"),
+        (["audit", "tokens"], "untrained.known < 9", "no number is called"),
+        (["audit", "security"], "stages.Split > 1", "no number is called"),
+    ):
+        command, *part = args
+        assert main([command, *part, file, "--fail-if", condition]) == 2
+        assert words in capsys.readouterr().err, condition
+
+
+def test_all_numbers_of_the_whole_report_have_known_names(file: str, tmp_path: Path, capsys: Any) -> None:
+    """What is told before the work agrees with what the work gives."""
+    (tmp_path / "a.txt").write_text(" abc" * 20)
+    assert main(["audit", file, str(tmp_path / "a.txt"), "--json"]) == 0
+    held = list(fail_if.numbers(json.loads(capsys.readouterr().out)))
+    assert len(held) > 1000
+    languages = [row.language for row in audits.builtin_passage().texts]
+    for name, value in held:
+        if value is not None:
+            fail_if.check_names([f"{name} > 0"], PARTS, {"fairness.languages": languages})
 
 
 def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..audits import Security, Tokens, Untrained
 from ..audits import security as measure_security
 from ..audits import tokens as measure_tokens
 from ..audits import untrained as measure_untrained
@@ -16,16 +17,16 @@ from ..errors import SubwordOSError, SubwordValueError
 from ..report.audits import plain
 from ..report.security import security_part
 from ..report.tokens import tokens_part
-from . import common, fail_if
-from .audit import HtmlOpt, TextsArg, show, start, texts_of
+from . import common
+from .audit_common import Asked, TextsArg, command, texts_of
 from .audit_parts import audit
 
 __all__ = ["audit"]
 
 
-@audit.command()
+@command()
 def tokens(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     tokenizer_text: Annotated[
         list[str] | None,
@@ -49,14 +50,7 @@ def tokens(
     tensor: Annotated[
         str | None, typer.Option("--tensor", metavar="NAME", help="Which tensor of that file is the table.")
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """Broken and risky tokens: those that no text gives and the stage that blocks them, parts of characters, entries
     that a text does not use, and, by the model's embeddings, those that it has hardly seen.
@@ -69,8 +63,7 @@ def tokens(
     """  # fmt: skip
     if bool(tokenizer_text) != bool(model_text):
         raise common.UsageError("--tokenizer-text and --model-text belong together: give both or neither")
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start({"": Tokens} if embeddings is None else {"": Tokens, "untrained": Untrained})
     found = measure_tokens(
         tok,
         texts_of(tok, texts, field),
@@ -79,25 +72,18 @@ def tokens(
     )
     table = None if embeddings is None else measure_untrained(tok, read_table(embeddings, tok.n_vocab, tensor))
     data: dict[str, Any] = plain(found) | ({} if table is None else {"untrained": plain(table)})
-    show(tok, name, data, [tokens_part(found, table)], json, html, fails=fails)
+    asked.show(tok, data, [tokens_part(found, table)])
 
 
-@audit.command()
+@command()
 def security(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     ids: Annotated[
         Path | None,
         typer.Option("--ids", metavar="FILE", help="Lists of ids to look at: a line each, numbers or a JSON array."),
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """What an attacker could use: special tokens in texts that are not trusted, split expressions that take exponential
     time elsewhere, ids that are not what their text encodes to, and signs of tampering.
@@ -107,10 +93,9 @@ def security(
       subword audit security tokenizer.json uploads/
       subword audit security tokenizer.json --ids requests.txt --json
     """
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(Security)
     found = measure_security(tok, texts_of(tok, texts, field), [] if ids is None else _id_lists(ids))
-    show(tok, name, found, [security_part(found)], json, html, fails=fails)
+    asked.show(tok, found, [security_part(found)])
 
 
 def _id_lists(path: Path) -> list[list[int]]:
