@@ -199,23 +199,6 @@ def test_known_rows_like_all_others_say_nothing() -> None:
         audits.untrained(tok, table, known=[999])
 
 
-def test_a_model_is_asked_to_repeat() -> None:
-    tok = of()
-    suspects = [audits.Suspect(id, b"", 1.0, None) for id in (256, 257, 258, 260)]
-    odds = {256: 0.95, 257: 0.0001, 258: 0.005, 260: 0.5}
-    asked = []
-
-    def next_token(prompt: list[int]) -> Any:
-        asked.append(prompt)
-        return [odds.get(id, 0.0) if id in prompt else 0.0 for id in range(tok.n_vocab)]
-
-    found = audits.verify(tok, suspects, next_token)
-    assert [row.verdict for row in found] == ["rejected", "verified", "weakly verified", "weakly rejected"]
-    assert len(asked) == 12 and all(any(id in prompt for id in odds) for prompt in asked)
-    with pytest.raises(SubwordValueError, match="must give 261 probabilities"):
-        audits.verify(tok, suspects, lambda prompt: [1.0])
-
-
 def test_tables_are_read_from_files(tmp_path: Path) -> None:
     table = np.arange(24, dtype=np.float32).reshape(6, 4)
     np.save(tmp_path / "t.npy", table)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json as json_
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..audits import Security, Tokens, Untrained
+from ..audits import Security, Tokens, Untrained, model_at, verify
 from ..audits import security as measure_security
 from ..audits import tokens as measure_tokens
 from ..audits import untrained as measure_untrained
@@ -22,6 +23,9 @@ from .audit_common import Asked, TextsArg, command, texts_of
 from .audit_parts import audit
 
 __all__ = ["audit"]
+
+ASKED = 100
+"""A model is asked about so many suspects: each takes three prompts."""
 
 
 @command()
@@ -50,19 +54,36 @@ def tokens(
     tensor: Annotated[
         str | None, typer.Option("--tensor", metavar="NAME", help="Which tensor of that file is the table.")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Ask it to repeat what looks under-trained: a .gguf file, which the package xllamacpp runs, or the "
+            "address of a server of llama.cpp.",
+        ),
+    ] = None,
     field: common.FieldOpt = "text",
 ) -> None:
     """Broken and risky tokens: those that no text gives and the stage that blocks them, parts of characters, entries
     that a text does not use, and, by the model's embeddings, those that it has hardly seen.
 
+    Of a .gguf --model, the embeddings are read, too. It is asked about the likeliest 100.
+
     \b
     Examples:
       subword audit tokens tokenizer.json
       subword audit tokens tokenizer.json corpus/ --embeddings model.safetensors
+      subword audit tokens tokenizer.json --embeddings model.safetensors --model http://localhost:8080
+      subword audit tokens model.gguf --model model.gguf
       subword audit tokens tokenizer.json --tokenizer-text a.txt --model-text b.txt --fail-if "unreachable > 0"
     """  # fmt: skip
     if bool(tokenizer_text) != bool(model_text):
         raise common.UsageError("--tokenizer-text and --model-text belong together: give both or neither")
+    if model is not None and embeddings is None:
+        if not model.lower().endswith(".gguf"):
+            raise common.UsageError("--model asks about what looks under-trained: give --embeddings, too")
+        embeddings = Path(model)
     tok = asked.start({"": Tokens} if embeddings is None else {"": Tokens, "untrained": Untrained})
     found = measure_tokens(
         tok,
@@ -71,6 +92,10 @@ def tokens(
         model_text=texts_of(tok, model_text, field),
     )
     table = None if embeddings is None else measure_untrained(tok, read_table(embeddings, tok.n_vocab, tensor))
+    if table is not None and table.suspects and model is not None:
+        with model_at(model, tok) as next_token:
+            tried = verify(tok, table.suspects[:ASKED], next_token)
+        table = replace(table, suspects=(*tried, *table.suspects[ASKED:]))
     data: dict[str, Any] = plain(found) | ({} if table is None else {"untrained": plain(table)})
     asked.show(tok, data, [tokens_part(found, table)])
 
