@@ -16,7 +16,6 @@ from subword.audits.security import nested_quantifiers
 from subword.audits.tokens import ADDED, MODEL
 from subword.cli import fail_if, main
 from subword.cli.audit import PARTS
-from subword.embeddings import read_table
 from subword.errors import SubwordValueError
 from subword.models import Vocab
 from subword.report.parts import Finding, Part
@@ -158,68 +157,6 @@ def test_published_figures_of_other_files(name: str, unreachable: int, partial: 
         pytest.skip("no conformance kit: set SUBWORD_SHARED to the folder that has it")
     found = audits.tokens(subword.load(str(shared / "conformance" / "files" / f"{name}.json")))
     assert (found.unreachable, found.partial) == (unreachable, partial)
-
-
-# ======================== embeddings ========================
-
-
-def table_of(tok: subword.Tokenizer, *planted: int, how: str = "distance") -> Any:
-    """Random rows; those that no text gives, and the planted ones, beside one point or near zero."""
-    rng = np.random.default_rng(7)
-    table = rng.normal(size=(tok.n_vocab + 4, 32)).astype(np.float32)
-    dead = [*(0xC0, 0xC1, *range(0xF5, 0x100)), *planted, *range(tok.n_vocab, tok.n_vocab + 4)]
-    point = rng.normal(size=32)
-    for id in dead:
-        noise = rng.normal(size=32)
-        table[id] = point + 0.05 * noise if how == "distance" else 0.01 * noise
-    return table
-
-
-@pytest.mark.parametrize("how", ["distance", "norm"])
-def test_untrained_rows_are_found(how: str, tmp_path: Path) -> None:
-    tok = of()
-    found = audits.untrained(tok, table_of(tok, 257, 77, how=how))
-    assert found.by == how and found.known == 17
-    assert {row.id for row in found.suspects} <= {257, 77} and found.suspects
-    assert any("under-trained" in line for line in findings(tokens_part(audits.tokens(tok), found)))
-    trained = audits.untrained(tok, table_of(tok, how=how))
-    assert trained.suspects == () and findings(tokens_part(audits.tokens(tok), trained)) == []
-
-
-def test_known_rows_like_all_others_say_nothing() -> None:
-    tok = of()
-    table = np.random.default_rng(1).normal(size=(tok.n_vocab, 32))
-    found = audits.untrained(tok, table)
-    assert (found.by, found.suspects) == ("nothing", ())
-    with pytest.raises(SubwordValueError, match="a row for each of 261 ids"):
-        audits.untrained(tok, table[:200])
-    with pytest.raises(SubwordValueError, match="NaN"):
-        audits.untrained(tok, np.full_like(table, np.nan))
-    with pytest.raises(SubwordValueError, match="no row 999"):
-        audits.untrained(tok, table, known=[999])
-
-
-def test_tables_are_read_from_files(tmp_path: Path) -> None:
-    table = np.arange(24, dtype=np.float32).reshape(6, 4)
-    np.save(tmp_path / "t.npy", table)
-    assert np.array_equal(read_table(tmp_path / "t.npy", 6), table)
-    safetensors = pytest.importorskip("safetensors.numpy", reason="the package safetensors is not installed")
-    tensors = {"lm_head.weight": table, "model.embed.weight": table + 1, "norm": np.ones(4, np.float32)}
-    safetensors.save_file(tensors, tmp_path / "t.safetensors")
-    assert np.array_equal(read_table(tmp_path / "t.safetensors", 5), table + 1)
-    assert np.array_equal(read_table(tmp_path / "t.safetensors", 5, "lm_head.weight"), table)
-    with pytest.raises(SubwordValueError, match=r"no such table; there are .*lm_head"):
-        read_table(tmp_path / "t.safetensors", 99)
-    gguf = pytest.importorskip("gguf", reason="the package gguf is not installed")
-    writer = gguf.GGUFWriter(tmp_path / "t.gguf", "llama")
-    writer.add_tensor("token_embd.weight", table)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    assert np.array_equal(read_table(tmp_path / "t.gguf", 6), table)
-    with pytest.raises(SubwordValueError, match="there is no such file"):
-        read_table(tmp_path / "none.gguf", 6)
 
 
 # ======================== security ========================
