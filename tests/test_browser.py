@@ -43,6 +43,8 @@ for (const e of document.querySelectorAll('svg, table, .tokens, .coloured')) {
   const box = e.getBoundingClientRect();
   if (box.width < 50 || box.height < 10) found.empty.push(e.outerHTML.slice(0, 80));
 }
+for (const e of document.querySelectorAll('td, th, dt'))
+  if (e.clientWidth < 40 && e.textContent.length > 5) found.out.push('narrow: ' + e.textContent.slice(0, 40));
 for (const e of document.querySelectorAll('.wide'))
   if (e.scrollWidth > e.clientWidth + 1 && wide >= 1000) found.out.push(e.textContent.slice(0, 60));
 found.paper = getComputedStyle(document.body).backgroundColor;
@@ -125,12 +127,16 @@ def measured(path: Path, scheme: str, width: int) -> dict[str, Any]:
 
 
 def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
-    bad = page.page("x", "y", '<p style="color:#bbb">pale</p>', '<p style="width:2000px;white-space:nowrap">out</p>',
-                    "<svg width='3' height='3'></svg>")  # fmt: skip
+    narrow = '<table><td class="number"><div style="width:5px">a long word</div></td></table>'
+    pale, out = '<p style="color:#bbb">pale</p>', '<p style="width:2000px;white-space:nowrap">out</p>'
+    bad = page.page("x", "y", pale, out, "<svg width='3' height='3'></svg>", narrow)
     (tmp_path / "bad.html").write_text(bad, "utf-8")
     found = measured(tmp_path / "bad.html", "light", 1000)
     assert (
-        found["pale"] == ["P: pale"] and found["overflow"] > 0 and found["out"] == ["out"] and len(found["empty"]) == 1
+        found["pale"] == ["P: pale"]
+        and found["overflow"] > 0
+        and found["out"] == ["out", "narrow: a long word"]
+        and len(found["empty"]) == 2
     )
 
 

@@ -37,7 +37,8 @@ th, td { padding: .3rem .75rem; text-align: left; border-bottom: 1px solid var(-
 th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom }
 tbody tr:nth-child(even) { background: var(--shade) }
 .number { text-align: right }
-td { overflow-wrap: anywhere }
+th, td { overflow-wrap: anywhere }
+td:not(.number) { min-width: 4rem }
 td.number { white-space: nowrap }
 figure { margin: 1rem 0 }
 figure svg { display: block; width: 100%; max-width: 36rem; height: auto }
