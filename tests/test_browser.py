@@ -127,7 +127,7 @@ def measured(path: Path, scheme: str, width: int) -> dict[str, Any]:
 
 
 def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
-    narrow = '<table><td class="number"><div style="width:5px">a long word</div></td></table>'
+    narrow = '<table style="width:5px"><td class="number"><div style="width:5px">a long word</div></td></table>'
     pale, out = '<p style="color:#bbb">pale</p>', '<p style="width:2000px;white-space:nowrap">out</p>'
     bad = page.page("x", "y", pale, out, "<svg width='3' height='3'></svg>", narrow)
     (tmp_path / "bad.html").write_text(bad, "utf-8")
