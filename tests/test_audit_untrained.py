@@ -234,7 +234,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=name):
             read_table(tmp_path / name, 6)
     (tmp_path / "t.bin").write_bytes(b"")
-    with pytest.raises(SubwordValueError, match=r"\.npy and \.safetensors"):
+    with pytest.raises(SubwordValueError, match=r"\.npy, \.safetensors and \.gguf files"):
         read_table(tmp_path / "t.bin", 6)
     np.save(tmp_path / "t.npy", np.arange(24).reshape(6, 4))
     with pytest.raises(SubwordValueError, match="holds floats, not int64"):

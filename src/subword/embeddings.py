@@ -112,10 +112,11 @@ def apply_to_file(remap: Remap, source: Any, out: Any, tensors: Iterable[str] | 
         return [tensor.name for tensor in found if tensor.name in chosen]
 
 
-def _kind(path: str) -> str:
+def _kind(path: str, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     kind = os.path.splitext(path)[1].lower()
-    if kind not in SUFFIXES:
-        raise SubwordValueError(f"{path}: embedding tables are read from .npy and .safetensors files; convert it first")
+    if kind not in suffixes:
+        known = f"{', '.join(suffixes[:-1])} and {suffixes[-1]}"
+        raise SubwordValueError(f"{path}: embedding tables are read from {known} files; convert it first")
     return kind
 
 
@@ -290,7 +291,7 @@ def read_table(source: Any, rows: int, tensor: str | None = None) -> npt.NDArray
     path = path_of(source)
     if os.path.splitext(path)[1].lower() == ".gguf":
         return _read_gguf(path, tensor)
-    kind = _kind(path)
+    kind = _kind(path, (*SUFFIXES, ".gguf"))
     with _opened(path) as file:
         if kind == ".npy":
             return _floats(path, _read_npy(path, file)[:])
