@@ -145,6 +145,17 @@ def test_smollm2_by_distance_where_norms_fail() -> None:
     assert min(shorter) > 0.5  # by their norms, none of them would be looked at
 
 
+def test_smollm2_cannot_repeat_them() -> None:
+    pytest.importorskip("xllamacpp", reason="the package xllamacpp is not installed")
+    path = smollm2()
+    tok, _ = entries_of(path)
+    never = [audits.Suspect(id, NEVER_SEEN[id], 1.0, None) for id in (36744, 45175, 43858)]
+    known = [audits.Suspect(tok.vocab[word], word, 1.0, None) for word in (b" house", b" function")]
+    with audits.model_at(str(path), tok) as next_token:
+        found = audits.verify(tok, [*never, *known], next_token)
+    assert [row.verdict for row in found] == ["verified"] * 3 + ["weakly rejected"] * 2
+
+
 # ======================== files ========================
 
 
