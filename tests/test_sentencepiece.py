@@ -20,6 +20,7 @@ from subword import Tokenizer, formats
 from subword.errors import FormatError, SubwordError, SubwordValueError
 from subword.formats import native, sentencepiece, wire
 from subword.formats import sentencepiece_model as proto
+from subword.formats.sentencepiece import looks_like
 from subword.spec import BYTE, ScoreBPE, Unigram
 
 spm = pytest.importorskip("sentencepiece")
@@ -301,3 +302,11 @@ def test_every_script_round_trips_without_loss() -> None:
     text = "".join(chr(c) for c in range(1, 0x3000) if unicodedata.category(chr(c)) not in ("Cs", "Cn"))
     assert tok.decode(tok.encode_ordinary(text)) == text.replace("▁", " ")
     assert np.array(tok.encode_ordinary(text)).max() < tok.n_vocab
+
+
+@pytest.mark.parametrize("text", [b"\n\n\n\n", b"\n-\n-\n", b"\na\nZ\n7\n!\n hello" + b"x" * 200, b"\n", b""])
+def test_a_text_that_starts_with_short_lines_is_no_model(text: bytes) -> None:
+    """An empty line is the byte that a model starts with, and that its first piece starts with."""
+    assert not looks_like(text)
+    assert looks_like(b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02")
+    assert looks_like(b"\n\x07\n\x05<unk>\n\x03\n\x01a")

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from .arguments import list_of, path_of, string
 from .errors import FormatError, SubwordValueError
+from .formats.gguf_values import TensorInfo, read_tensors
 from .formats.json_node import Node, parse
 from .remap import Fill, Remap
 from .writing import os_error, replacing
@@ -110,10 +112,11 @@ def apply_to_file(remap: Remap, source: Any, out: Any, tensors: Iterable[str] | 
         return [tensor.name for tensor in found if tensor.name in chosen]
 
 
-def _kind(path: str) -> str:
+def _kind(path: str, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     kind = os.path.splitext(path)[1].lower()
-    if kind not in SUFFIXES:
-        raise SubwordValueError(f"{path}: embedding tables are read from .npy and .safetensors files; convert it first")
+    if kind not in suffixes:
+        known = f"{', '.join(suffixes[:-1])} and {suffixes[-1]}"
+        raise SubwordValueError(f"{path}: embedding tables are read from {known} files; convert it first")
     return kind
 
 
@@ -153,7 +156,7 @@ def _read_npy(path: str, file: BinaryIO) -> Any:
     """The table of a file."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
+    except Exception as error:  # NumPy reads the head with Python's own parser, which has errors of many kinds
         raise FormatError(f"{path}: not a .npy file that can be read: {' '.join(str(error).split())}") from error
     if not isinstance(array, np.memmap):
         raise FormatError(f"{path}: not a .npy file with one array")
@@ -278,12 +281,17 @@ def read_table(source: Any, rows: int, tensor: str | None = None) -> npt.NDArray
     """A table of embeddings with at least so many rows: from a `.npy`, `.safetensors` or `.gguf` file.
 
     Without the name of a tensor, the one with the fewest rows that are enough, and of several the last by name. Of a
-    GGUF file, that of the output layer, or the only one there is; it is read by the package gguf.
+    GGUF file, that of the output layer, or the only one there is; where it is quantized, the package gguf reads it.
+
+    Raises:
+        FormatError: the file is damaged.
+        SubwordOSError: it cannot be read.
+        SubwordValueError: it has no such table, or one that holds no floats.
     """
     path = path_of(source)
     if os.path.splitext(path)[1].lower() == ".gguf":
         return _read_gguf(path, tensor)
-    kind = _kind(path)
+    kind = _kind(path, (*SUFFIXES, ".gguf"))
     with _opened(path) as file:
         if kind == ".npy":
             return _floats(path, _read_npy(path, file)[:])
@@ -299,7 +307,7 @@ def read_table(source: Any, rows: int, tensor: str | None = None) -> npt.NDArray
             raise SubwordValueError(f"{path}: the tensor {chosen.name!r} is of the type {chosen.type}, not of floats")
         data = Rows(path, file, chosen.start, np.dtype(DTYPES[chosen.type]), chosen.shape)[:]
         if chosen.type == "BF16":
-            return (data.view("<u2").astype(np.uint32) << 16).view(np.float32)
+            return _from_floats(data.view("<u2"), True)
         return _floats(path, data)
 
 
@@ -308,26 +316,82 @@ _FLOATS = ("F16", "F32", "F64")
 
 def _floats(path: str, data: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     if data.dtype.kind != "f":
-        raise SubwordValueError(f"{path}: a table of embeddings holds floats, not {data.dtype}")
+        raise SubwordValueError(f"{path}: a table of embeddings holds floats, not {data.dtype}; save it as float32")
     return data.astype(np.float32)
 
 
 def _read_gguf(path: str, tensor: str | None) -> npt.NDArray[np.float32]:
+    with _opened(path) as file:
+        try:
+            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        except ValueError as error:
+            raise FormatError(f"{path}: this is no GGUF file: it is empty") from error
+    with data:
+        found, end = read_tensors(cast("bytes", data), path)
+        names = [each.name for each in found]
+        name = tensor or next((name for name in GGUF_TENSORS if name in names), None)
+        if name is None or name not in names:
+            raise SubwordValueError(f"{path}: there is no such table; there are {', '.join(names[:10]) or 'none'}")
+        chosen = found[names.index(name)]
+        if len(chosen.shape) != 2 or 0 in chosen.shape:
+            raise SubwordValueError(f"{path}: the tensor {name!r} is no table; its shape is {list(chosen.shape)}")
+        dtype, count = _GGUF_FLOATS.get(chosen.type, "u1"), math.prod(chosen.shape)
+        block, size = (1, int(dtype[1])) if chosen.type in _GGUF_FLOATS else _block(path, chosen)
+        if chosen.shape[1] % block:
+            raise FormatError(
+                f"{path}: the tensor {name!r} has rows of {chosen.shape[1]:,}, not whole blocks of {block}"
+            )
+        length = count // block * size
+        if chosen.start + length > len(data):
+            raise FormatError(
+                f"{path}: cut off in the tensor {name!r}, {len(data):,} of {chosen.start + length:,} bytes; "
+                "get the file again"
+            )
+        raw = np.frombuffer(data[chosen.start : chosen.start + length], "u1")
+    if chosen.type in _GGUF_FLOATS:
+        return _from_floats(raw.view(end + dtype), chosen.type == _BF16).reshape(chosen.shape)
+    if end == ">":
+        raise SubwordValueError(f"{path}: the tensor {name!r} is quantized with the large end first, not supported")
+    return _dequantized(path, chosen, raw)
+
+
+_BF16 = 30
+_GGUF_FLOATS = {0: "f4", 1: "f2", 28: "f8", _BF16: "u2"}
+"""The types of ggml that are floats, as NumPy has them; of bfloat16, its bits."""
+
+
+def _from_floats(data: npt.NDArray[Any], is_bfloat: bool) -> npt.NDArray[np.float32]:
+    return (data.astype(np.uint32) << 16).view(np.float32) if is_bfloat else data.astype(np.float32)
+
+
+def _quants(path: str) -> Any:
     try:
         import gguf
     except ImportError:
         raise SubwordValueError(
-            f"{path}: tensors of GGUF files are read by the package gguf: pip install gguf"
+            f"{path}: quantized tensors of GGUF files are read by the package gguf: pip install gguf"
         ) from None
-    if not os.path.isfile(path):
-        raise SubwordValueError(f"{path}: there is no such file")
+    return gguf
+
+
+def _block(path: str, tensor: TensorInfo) -> tuple[int, int]:
+    """How many numbers a block of a quantized tensor holds, and its bytes."""
+    gguf = _quants(path)
     try:
-        tensors = {each.name: each for each in gguf.GGUFReader(path).tensors}
-        name = tensor or next((name for name in GGUF_TENSORS if name in tensors), None)
-        if name is None or name not in tensors:
-            raise SubwordValueError(f"{path}: there is no such table; there are {', '.join(list(tensors)[:10])}")
-        return np.asarray(gguf.dequantize(tensors[name].data, tensors[name].tensor_type), dtype=np.float32)
-    except (ValueError, KeyError, IndexError, NotImplementedError, OSError) as error:
-        if isinstance(error, SubwordValueError):
-            raise
-        raise FormatError(f"{path}: its table cannot be read: {' '.join(str(error).split())}") from error
+        block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(tensor.type)]
+    except (ValueError, KeyError):
+        raise SubwordValueError(f"{path}: the tensor {tensor.name!r} is of the type {tensor.type}, unknown") from None
+    return int(block), int(size)
+
+
+def _dequantized(path: str, tensor: TensorInfo, raw: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    gguf = _quants(path)
+    type = gguf.GGMLQuantizationType(tensor.type)
+    try:
+        with np.errstate(all="ignore"):
+            rows = gguf.dequantize(raw.reshape(tensor.shape[0], -1), type)
+    except NotImplementedError:
+        raise SubwordValueError(
+            f"{path}: the tensor {tensor.name!r} is of the type {type.name}, not supported"
+        ) from None
+    return np.asarray(rows, dtype=np.float32).reshape(tensor.shape)

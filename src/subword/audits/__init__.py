@@ -13,10 +13,11 @@ from .money import Budget, Mixture, Price, budget, measured_ratios, mixture, rea
 from .morphology import Morphology, builtin_morphemes, morphology, read_morphemes
 from .numbers import Numbers, numbers
 from .parallel import Collection, Parallel, builtin_passage, read_parallel
+from .repeating import model_at, verify
 from .security import Security, non_canonical, security
 from .side_by_side import SideBySide, side_by_side
 from .tokens import Tokens, tokens, unreachable
-from .untrained import Suspect, Untrained, untrained, verify
+from .untrained import Suspect, Untrained, untrained
 from .vocabulary import Vocabulary, vocabulary
 from .vocabulary_size import VocabularySize, Weight, attention_ratio, optimum, vocabulary_size, weight
 
@@ -54,6 +55,7 @@ __all__ = [
     "letters",
     "measured_ratios",
     "mixture",
+    "model_at",
     "morphology",
     "non_canonical",
     "numbers",

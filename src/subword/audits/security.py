@@ -12,12 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arguments import list_of
+from ..byte_alphabet import GPT2_BYTE_ORDER
 from ..patterns import PATTERNS
 from ..spec import BPE, Replace, Split, SplitRegex
 from ..tokenizer import Text, Tokenizer
+from .published import BLOCK, changed
 
 MOST_MOVED = 0.01
 """A few merges out of order are a sign; many are how the file was made."""
+
+MOST_RANKS = 0.002
+"""The same of ranks: Llama 3's file has 0.5 %, as its last entries were learned elsewhere."""
+
+MOST_BYTES = 8
+"""The same of the 256 bytes."""
 
 FAMILIAR = re.compile(r"[\s▁_`'\"´’“”\u00a0.,;:!?~-]*")
 """What normalizers replace in healthy tokenizers: spaces and marks."""
@@ -196,6 +204,13 @@ def nested_quantifiers(regex: str) -> list[tuple[int, str]]:
 def _signs(tok: Tokenizer) -> Iterator[Sign]:
     yield from _moved(tok)
     pieces = dict(tok.spec.model.vocab.items())
+    copy = changed(pieces.items())
+    if copy is not None:
+        ids = ", ".join(f"{at * BLOCK:,}–{(at + 1) * BLOCK - 1:,}" for at in copy.blocks[:8])
+        yield Sign(
+            f"The vocabulary is that of {copy.name}, but for entries in {len(copy.blocks):,} stretches of ids.",
+            f"ids {ids}{' …' if len(copy.blocks) > 8 else ''}",
+        )
     for stage in tok.spec.stages:
         if isinstance(stage, Replace) and not (FAMILIAR.fullmatch(stage.old) and FAMILIAR.fullmatch(stage.new)):
             yield Sign(
@@ -204,6 +219,8 @@ def _signs(tok: Tokenizer) -> Iterator[Sign]:
             )
     for token in tok.spec.extra:
         at = pieces.get(token.content.encode())
+        if len(token.content) == 1 and not token.content.isascii():
+            continue  # DeepSeek has letters such as ü as added tokens
         if token.kind == "added" and at is not None and at != token.id and not token.content.isspace():
             yield Sign(
                 f"The added token {token.content!r} takes the place of the entry of the model that spells the same.",
@@ -216,10 +233,48 @@ def _signs(tok: Tokenizer) -> Iterator[Sign]:
 
 
 def _moved(tok: Tokenizer) -> Iterator[Sign]:
-    """Entries whose ids are out of the order of the merges that make them, where nearly all are in it."""
+    """Entries whose ids are out of the order in which they were learned, where nearly all are in it."""
     model = tok.spec.model
-    if not isinstance(model, BPE) or model.priority != "merges" or len(model.merges) < 3:
+    if isinstance(model, BPE) and model.unit == "byte":
+        yield from _bytes_moved(model)
+    if isinstance(model, BPE) and model.priority == "rank":
+        yield from _ranks_moved(tok, model)
+    elif isinstance(model, BPE) and len(model.merges) > 2:
+        yield from _merges_moved(model)
+
+
+def _bytes_moved(model: BPE) -> Iterator[Sign]:
+    """Bytes come by their values, or as GPT-2 has them; a few that do not were exchanged."""
+    ids = {piece[0]: id for piece, id in model.vocab.items() if len(piece) == 1}
+    held = sorted(ids, key=lambda byte: ids[byte])
+    orders = [[byte for byte in order if byte in ids] for order in (range(256), GPT2_BYTE_ORDER)]
+    moved = min(([one for one, other in zip(held, order, strict=True) if one != other] for order in orders), key=len)
+    if 0 < len(moved) <= MOST_BYTES:
+        names = ", ".join(f"{byte:#04x} ({ids[byte]})" for byte in moved)
+        yield Sign(f"{len(moved)} bytes are out of order: with exchanged ids the model sees one as the other.", names)
+
+
+def _ranks_moved(tok: Tokenizer, model: BPE) -> Iterator[Sign]:
+    """An entry is learned after the two that it is made of. Where one of these has been given a higher rank, it is
+    not; so an exchange shows if the words are parts of others, as common ones are, or have later parts."""
+    ids = np.asarray(model.vocab.ids, dtype=np.int64)
+    rules = tok.last_merges()
+    longer = np.array([len(piece) > 1 for piece, _ in model.vocab.items()])
+    wrong = longer & ((rules[:, 0] < 0) | (rules.max(axis=1) >= ids))
+    if not 0 < wrong.sum() <= max(MOST_RANKS * len(ids), 2):
         return
+    data = {id: piece for piece, id in model.vocab.items()}
+    parts = [part for pair, id in zip(rules[wrong].tolist(), ids[wrong].tolist(), strict=True) for part in pair
+             if part >= id]  # fmt: skip
+    blamed = list(dict.fromkeys(sorted(parts, key=lambda part: (-parts.count(part), part)))) or ids[wrong].tolist()
+    yield Sign(
+        f"{int(wrong.sum()):,} of {len(ids):,} entries rank before a part of theirs, or nothing makes them: "
+        "exchanged ids turn one word into another for the model.",
+        ", ".join(f"{data[id].decode('utf-8', 'backslashreplace')!r} ({id})" for id in blamed[:5]),
+    )
+
+
+def _merges_moved(model: BPE) -> Iterator[Sign]:
     data = {id: piece for piece, id in model.vocab.items()}
     ids = {piece: id for id, piece in data.items()}
     made = np.array([ids[data[left] + data[right]] for left, right in model.merges.tolist()], dtype=np.int64)

@@ -11,13 +11,17 @@ from ..engine import text_bytes
 from ..errors import SubwordValueError
 from ..tokenizer import Text, Tokenizer
 from .code import code
+from .comparison import WIDTH
 from .efficiency import efficiency
 from .fairness import fairness
+from .letters import letters
 from .morphology import morphology
 from .numbers import numbers
 from .parallel import builtin_passage
+from .security import security
 from .tokens import tokens
 from .vocabulary import vocabulary
+from .vocabulary_size import weight
 
 AROUND = 40
 """Bytes that are shown from where tokens begin to differ."""
@@ -57,20 +61,21 @@ class SideBySide:
     """Of the first tokenizer and each other one that cuts any text otherwise."""
 
 
-def side_by_side(tokenizers: Mapping[str, Tokenizer], texts: Iterable[Text] = ()) -> SideBySide:
+def side_by_side(tokenizers: Mapping[str, Tokenizer], texts: Iterable[Text] = (), *, width: int = WIDTH) -> SideBySide:
     """Run every audit on each tokenizer.
 
     Args:
         tokenizers: by the names that they go by.
         texts: to measure efficiency on, and to compare cuts on; the built-in parallel passage serves for the latter
             if there are none.
+        width: numbers in a row of a model's tables.
     """
     if not isinstance(tokenizers, Mapping) or not all(isinstance(tok, Tokenizer) for tok in tokenizers.values()):
         raise SubwordValueError("tokenizers must be a dict of names and tokenizers, as in {'gpt2': tok}")
     if not tokenizers:
         raise SubwordValueError("there is nothing to compare: give tokenizers")
     held = [text_bytes(text) for text in list_of("texts", texts)]
-    rows = [dict(_figures(tok, held)) for tok in tokenizers.values()]
+    rows = [dict(_figures(tok, held, width)) for tok in tokenizers.values()]
     names = dict.fromkeys(name for row in rows for name in row)
     figures = tuple(Figure(name, tuple(row.get(name) for row in rows)) for name in names)
     read = held or [row.text.encode() for row in builtin_passage().texts]
@@ -79,7 +84,7 @@ def side_by_side(tokenizers: Mapping[str, Tokenizer], texts: Iterable[Text] = ()
     return SideBySide(tuple(tokenizers), figures, tuple(each for each in partings if each is not None))
 
 
-def _figures(tok: Tokenizer, texts: list[bytes]) -> Iterator[tuple[str, float | None]]:
+def _figures(tok: Tokenizer, texts: list[bytes], width: int) -> Iterator[tuple[str, float | None]]:
     if any(texts):
         yield from _scalars("efficiency", efficiency(tok, texts))
     fair = fairness(tok, builtin_passage())
@@ -87,10 +92,16 @@ def _figures(tok: Tokenizer, texts: list[bytes]) -> Iterator[tuple[str, float | 
     for row in sorted(fair.languages, key=lambda row: row.language):
         yield f"fairness.premium({row.language})", row.premium
     yield from _scalars("numbers", numbers(tok))
+    yield from _scalars("letters", letters(tok))
     yield from _scalars("code", code(tok))
     yield from _scalars("morphology", morphology(tok))
     yield from _scalars("vocabulary", vocabulary(tok))
     yield from _scalars("tokens", tokens(tok, texts))
+    yield from _scalars("size", weight(len(tok.vocab), width))
+    found = security(tok, texts)
+    yield "security.spelled", len(found.spelled)
+    yield "security.unsafe", len(found.unsafe)
+    yield "security.signs", len(found.signs)
 
 
 def _scalars(path: str, value: Any) -> Iterator[tuple[str, float | None]]:

@@ -1,14 +1,15 @@
 """Entries that a model has hardly seen, by its table of embeddings: Land and Bartolo 2024's indicators.
 
 A row of the table that no gradient has reached stays where it was initialised, or is pulled to zero: such rows look
-like each other. So rows are measured by how far they are from those that are *known* to be unused (bytes that UTF-8
-never has, entries that no text gives, rows beyond the vocabulary), by their cosine, and by their norm. An indicator is
-believed only where the known rows stand apart by it: where they look like any other row, it says nothing.
+like each other. So rows are measured by how far they are from those that are *known* to be unused, by their cosine,
+and by their norm. Known are bytes that UTF-8 never has, entries that no text gives, rows beyond the vocabulary, and
+special tokens whose rows nothing tells apart: reserved ones, that training has never met. An indicator is believed only
+where the known rows stand apart by it: where they look like any other row, it says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,9 @@ APART = 0.5
 """The known rows stand apart if their median is less than this share of the median of all."""
 FEW = 3
 """Fewer known rows than this say nothing."""
+ALIKE = 0.99
+"""Rows of special tokens with at least this cosine to two others were never trained: what a token means moves its
+row."""
 WITHIN = 0.9
 """A candidate is as close as this share of the known rows are."""
 
@@ -95,8 +99,8 @@ def untrained(tok: Tokenizer, table: npt.ArrayLike, *, known: Iterable[int] = ()
         raise SubwordValueError(f"known: the table has no row {max(given)}")
     dead = {id for id, data in entries.items() if not NEVER.isdisjoint(data)} | {row.id for row in unreachable(tok)}
     beyond = set(range(len(rows))) - entries.keys() - extra
-    reference = np.array(sorted(dead | beyond | given), dtype=np.int64)
     norms = np.linalg.norm(rows, axis=1)
+    reference = np.array(sorted(dead | beyond | given | _alike(rows, norms, sorted(extra))), dtype=np.int64)
     distances = _distances(rows, norms, reference) if len(reference) >= FEW else None
     ids = np.array(sorted(entries.keys() - set(reference.tolist())), dtype=np.int64)
     by, values, limit = "nothing", None, None
@@ -125,6 +129,13 @@ def untrained(tok: Tokenizer, table: npt.ArrayLike, *, known: Iterable[int] = ()
     )
 
 
+def _alike(rows: npt.NDArray[np.float32], norms: npt.NDArray[Any], ids: Sequence[int]) -> set[int]:
+    """Those whose rows are nearly those of at least two others."""
+    units = rows[ids] / np.maximum(norms[ids], 1e-12)[:, None]
+    near = (units @ units.T >= ALIKE).sum(axis=1) >= FEW
+    return {id for id, each in zip(ids, near.tolist(), strict=True) if each}
+
+
 def _distances(
     rows: npt.NDArray[np.float32], norms: npt.NDArray[Any], reference: npt.NDArray[np.int64]
 ) -> npt.NDArray[Any]:
@@ -136,49 +147,3 @@ def _distances(
         others = total - rows[at]
         distances[at] = 1 - float(rows[at] @ others) / max(float(np.linalg.norm(others)), 1e-12) / float(safe[at])
     return np.asarray(distances)
-
-
-SHOWN_WORDS = ("apple", "Berlin", "seven", "window")
-
-
-def verify(
-    tok: Tokenizer, suspects: Sequence[Suspect], next_token: Callable[[list[int]], npt.ArrayLike]
-) -> list[Suspect]:
-    """Ask a model to repeat each token. One that it has learned is repeated; one that it has not is not.
-
-    Args:
-        next_token: ids of a prompt -> the probability of each id to come next, shape (at least n_vocab,).
-
-    Returns:
-        The suspects with the highest probability that their token got in three prompts, and a verdict: below 0.001
-        `verified` (the model cannot repeat it), below 0.01 `weakly verified`, over 0.9 `rejected`, else `weakly
-        rejected`.
-    """
-    verified = []
-    for suspect in suspects:
-        best = 0.0
-        for prompt in _prompts(tok, suspect.id):
-            odds = np.asarray(next_token(prompt))
-            if odds.ndim != 1 or len(odds) < tok.n_vocab:
-                raise SubwordValueError(f"next_token must give {tok.n_vocab:,} probabilities, not {odds.shape}")
-            best = max(best, float(odds[suspect.id]))
-        verdict: Verdict = "verified" if best < 0.001 else "weakly verified" if best < 0.01 else "weakly rejected"
-        verified.append(
-            Suspect(
-                suspect.id, suspect.token, suspect.norm, suspect.distance, "rejected" if best > 0.9 else verdict, best
-            )
-        )
-    return verified
-
-
-def _prompts(tok: Tokenizer, id: int) -> list[list[int]]:
-    """Prompts behind which the token is to come. It is put in by its id: its text may encode otherwise."""
-
-    def ids(text: str) -> list[int]:
-        return tok.encode(text, allowed_special=(), disallowed_special=())
-
-    lines = [ids(f"Input: «{word}» Output: «{word}»\n") for word in SHOWN_WORDS]
-    shots = [each for line in lines for each in line]
-    once = [*ids("Repeat the string «"), id, *ids("» exactly: «")]
-    several = [each for _ in range(6) for each in (id, *ids("\n"))]
-    return [[*shots, *ids("Input: «"), id, *ids("» Output: «")], once, several]

@@ -128,13 +128,14 @@ def overview(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. With SUBWORD_DEBUG=1, errors show where they come from."""
     args = list(sys.argv[1:] if argv is None else argv)
+    alone = not args or (len(args) == 1 and args[0] in GROUPS)
     _survive_any_encoding()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print(f"warning: {one_line(message)}", file=sys.stderr)
-            code = _run([*args] or ["--help"])  # a copy: parsing empties the list
+            code = _run([*args, "--help"] if alone else [*args])  # a copy: parsing empties the list
             sys.stdout.flush()  # here, where a reader that has gone can still be dealt with
-            return code if args else USAGE
+            return USAGE if alone else code
     except KeyboardInterrupt as stopped:
         print("interrupted" + (f": {one_line(stopped)}" if str(stopped) else ""), file=sys.stderr)
         return INTERRUPTED

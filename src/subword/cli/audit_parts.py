@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from ..audits import builtin_passage, measured_ratios, read_morphemes, read_parallel
+from ..audits import (
+    Code,
+    Morphology,
+    Vocabulary,
+    VocabularySize,
+    builtin_passage,
+    measured_ratios,
+    read_morphemes,
+    read_parallel,
+)
 from ..audits import code as measure_code
 from ..audits import mixture as measure_mixture
 from ..audits import morphology as measure_morphology
@@ -25,19 +34,18 @@ from ..report.parts import Facts, Part
 from ..report.vocabulary import vocabulary_part
 from ..report.vocabulary_size import short, sizes_part
 from ..tokenizer import load
-from . import common, fail_if
-from .audit import (
-    HtmlOpt,
+from . import common
+from .audit import audit
+from .audit_common import (
+    Asked,
     ParallelOpt,
     ParametersOpt,
     ReferenceOpt,
     TextsArg,
     WidthOpt,
     WindowOpt,
-    audit,
-    show,
+    command,
     source_of,
-    start,
     texts_of,
 )
 
@@ -51,19 +59,12 @@ AgainstOpt = Annotated[
 ]
 
 
-@audit.command()
+@command()
 def code(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     against: AgainstOpt = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """What code costs: indentation, naming conventions, boilerplate, comments, programming languages, data formats.
 
@@ -75,30 +76,22 @@ def code(
       subword audit code gpt2
       subword audit code o200k_base src/ --against cl100k_base --against tokenizer.json
     """
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(Code)
     others = {each: load(each) for each in against or ()}
     files = list(read_texts(find_files(texts), field, whole=True)) if texts else []
     if texts and not files:
         raise SubwordValueError(f"{source_of(texts)}: there is no text to measure")
-    found = measure_code(tok, files, name=name, source=source_of(texts or []), others=others)
-    show(tok, name, found, [code_part(found)], json, html, fails=fails)
+    found = measure_code(tok, files, name=asked.name, source=source_of(texts or []), others=others)
+    asked.show(tok, found, [code_part(found)])
 
 
-@audit.command()
+@command()
 def morphology(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     words: Annotated[
         Path | None,
         typer.Option("--words", metavar="FILE", help="Words by their morphemes; the built-in list if not given."),
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """Whether words are cut where their morphemes meet: precision, recall, F1, and a MorphScore.
 
@@ -110,29 +103,21 @@ def morphology(
       subword audit morphology tokenizer.json
       subword audit morphology o200k_base --words turkish.tsv --json
     """
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(Morphology)
     if words is None:
         found = measure_morphology(tok)
     else:
         found = measure_morphology(tok, read_morphemes(words), source=words.name)
-    show(tok, name, found, [morphology_part(found)], json, html, fails=fails)
+    asked.show(tok, found, [morphology_part(found)])
 
 
-@audit.command()
+@command()
 def vocabulary(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     against: Annotated[
         str | None,
         typer.Option("--against", metavar="TOKENIZER", help="A tokenizer to compare the vocabulary with."),
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """What a vocabulary is made of, what it was learned from, and what it shares with another one.
 
@@ -144,15 +129,14 @@ def vocabulary(
       subword audit vocabulary tokenizer.json
       subword audit vocabulary o200k_base --against cl100k_base --json
     """
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(Vocabulary)
     found = measure_vocabulary(tok, None if against is None else load(against), other_name=against or "")
-    show(tok, name, found, [vocabulary_part(found)], json, html, fails=fails)
+    asked.show(tok, found, [vocabulary_part(found)])
 
 
-@audit.command()
+@command()
 def sizes(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     wanted: Annotated[
         str, typer.Option("--sizes", metavar="N,N,…", help="Vocabularies to train on TEXT.")
@@ -161,14 +145,7 @@ def sizes(
     tied: Annotated[bool, typer.Option("--tied", help="One table serves for input and output.")] = False,
     parameters: ParametersOpt = None,
     window: WindowOpt = 128_000,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """How large a vocabulary should be: what its entries cost a model, and what they save on a text.
 
@@ -183,16 +160,15 @@ def sizes(
     learned = tuple(common.parse_size(each) for each in wanted.split(",") if each.strip())
     if not learned or min(learned) < 256:
         raise common.UsageError(f"--sizes {wanted}: write sizes of at least 256, with commas between: 8k,16k,32k")
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(VocabularySize)
     data = texts_of(tok, texts, field)
     if texts and not data:
         raise SubwordValueError(f"{source_of(texts)}: there is no text to learn from")
     found = measure_size(
-        tok, data, name=name, source=source_of(texts or []), sizes=learned, width=width,
+        tok, data, name=asked.name, source=source_of(texts or []), sizes=learned, width=width,
         tied=tied, parameters=parameters, window=window,
     )  # fmt: skip
-    show(tok, name, found, [sizes_part(found)], json, html, fails=fails)
+    asked.show(tok, found, [sizes_part(found)])
 
 
 @audit.command()

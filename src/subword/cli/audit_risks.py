@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json as json_
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ..audits import Security, Tokens, Untrained, model_at, verify
 from ..audits import security as measure_security
 from ..audits import tokens as measure_tokens
 from ..audits import untrained as measure_untrained
@@ -16,16 +18,19 @@ from ..errors import SubwordOSError, SubwordValueError
 from ..report.audits import plain
 from ..report.security import security_part
 from ..report.tokens import tokens_part
-from . import common, fail_if
-from .audit import HtmlOpt, TextsArg, show, start, texts_of
+from . import common
+from .audit_common import Asked, TextsArg, command, texts_of
 from .audit_parts import audit
 
 __all__ = ["audit"]
 
+ASKED = 100
+"""A model is asked about so many suspects: each takes three prompts."""
 
-@audit.command()
+
+@command()
 def tokens(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     tokenizer_text: Annotated[
         list[str] | None,
@@ -49,28 +54,37 @@ def tokens(
     tensor: Annotated[
         str | None, typer.Option("--tensor", metavar="NAME", help="Which tensor of that file is the table.")
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Ask it to repeat what looks under-trained: a .gguf file, which the package xllamacpp runs, or the "
+            "address of a server of llama.cpp.",
+        ),
+    ] = None,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """Broken and risky tokens: those that no text gives and the stage that blocks them, parts of characters, entries
     that a text does not use, and, by the model's embeddings, those that it has hardly seen.
+
+    Of a .gguf --model, the embeddings are read, too. It is asked about the likeliest 100.
 
     \b
     Examples:
       subword audit tokens tokenizer.json
       subword audit tokens tokenizer.json corpus/ --embeddings model.safetensors
+      subword audit tokens tokenizer.json --embeddings model.safetensors --model http://localhost:8080
+      subword audit tokens model.gguf --model model.gguf
       subword audit tokens tokenizer.json --tokenizer-text a.txt --model-text b.txt --fail-if "unreachable > 0"
     """  # fmt: skip
     if bool(tokenizer_text) != bool(model_text):
         raise common.UsageError("--tokenizer-text and --model-text belong together: give both or neither")
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    if model is not None and embeddings is None:
+        if not model.lower().endswith(".gguf"):
+            raise common.UsageError("--model asks about what looks under-trained: give --embeddings, too")
+        embeddings = Path(model)
+    tok = asked.start({"": Tokens} if embeddings is None else {"": Tokens, "untrained": Untrained})
     found = measure_tokens(
         tok,
         texts_of(tok, texts, field),
@@ -78,26 +92,23 @@ def tokens(
         model_text=texts_of(tok, model_text, field),
     )
     table = None if embeddings is None else measure_untrained(tok, read_table(embeddings, tok.n_vocab, tensor))
+    if table is not None and table.suspects and model is not None:
+        with model_at(model, tok) as next_token:
+            tried = verify(tok, table.suspects[:ASKED], next_token)
+        table = replace(table, suspects=(*tried, *table.suspects[ASKED:]))
     data: dict[str, Any] = plain(found) | ({} if table is None else {"untrained": plain(table)})
-    show(tok, name, data, [tokens_part(found, table)], json, html, fails=fails)
+    asked.show(tok, data, [tokens_part(found, table)])
 
 
-@audit.command()
+@command()
 def security(
-    tokenizer: common.TokenizerArg,
+    asked: Asked,
     texts: TextsArg = None,
     ids: Annotated[
         Path | None,
         typer.Option("--ids", metavar="FILE", help="Lists of ids to look at: a line each, numbers or a JSON array."),
     ] = None,
-    html: HtmlOpt = None,
-    force: common.ForceOpt = False,
     field: common.FieldOpt = "text",
-    pattern: common.PatternOpt = None,
-    regex: common.RegexOpt = None,
-    special: common.SpecialOpt = None,
-    fails: fail_if.FailIfOpt = None,
-    json: common.JsonOpt = False,
 ) -> None:
     """What an attacker could use: special tokens in texts that are not trusted, split expressions that take exponential
     time elsewhere, ids that are not what their text encodes to, and signs of tampering.
@@ -107,10 +118,9 @@ def security(
       subword audit security tokenizer.json uploads/
       subword audit security tokenizer.json --ids requests.txt --json
     """
-    fail_if.check_syntax(fails)
-    tok, name = start(tokenizer, pattern, regex, special, html, force)
+    tok = asked.start(Security)
     found = measure_security(tok, texts_of(tok, texts, field), [] if ids is None else _id_lists(ids))
-    show(tok, name, found, [security_part(found)], json, html, fails=fails)
+    asked.show(tok, found, [security_part(found)])
 
 
 def _id_lists(path: Path) -> list[list[int]]:

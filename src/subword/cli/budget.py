@@ -17,7 +17,7 @@ from ..report.money import budget_page, budget_part
 from ..tokenizer import load
 from ..writing import replacing
 from . import common
-from .audit import HtmlOpt, WindowOpt, check_html
+from .audit_common import HtmlOpt, WindowOpt, check_html
 
 
 def _tokens(value: str | int) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -17,10 +19,13 @@ from ..audits import comparison, patches, side_by_side
 from ..errors import SubwordError, SubwordValueError
 from ..formats import LeftOutError
 from ..report.audits import plain
-from ..report.side_by_side import side_by_side_part
+from ..report.parts import Part
+from ..report.side_by_side import compare_page, rows_part, side_by_side_part
 from ..tokenizer import Tokenizer, load
 from ..training_baselines import BASELINES
+from ..writing import replacing
 from . import common
+from .audit_common import HtmlOpt, check_html
 
 
 def compare(
@@ -75,6 +80,8 @@ def compare(
     audits: Annotated[
         bool, typer.Option("--audits", help="Instead, the numbers of every audit, and where cuts first differ.")
     ] = False,
+    html: HtmlOpt = None,
+    force: common.ForceOpt = False,
     threads: common.ThreadsOpt = None,
     field: common.FieldOpt = "text",
     stdin_format: common.StdinOpt = "text",
@@ -89,7 +96,7 @@ def compare(
     \b
     Examples:
       subword compare gpt2 o200k_base --file book.txt
-      subword compare gpt2 cl100k_base o200k_base book.txt src/ --audits
+      subword compare gpt2 cl100k_base o200k_base book.txt src/ --audits --html compare.html
       subword compare tokenizer.json --baseline all --patches 4.5 --file book.txt
       subword compare a.json b.json --file corpus/*.jsonl.zst --field content --json
       git diff | subword compare cl100k_base --baseline byte
@@ -101,12 +108,19 @@ def compare(
     wanted = list(BASELINES) if "all" in (baseline or ()) else baseline or []
     if not names and not wanted and patch_bytes is None:
         raise common.UsageError("nothing to compare: give tokenizers, --baseline or --patches")
+    if html is not None:
+        check_html(html, force)
     if audits:
         if wanted or patch_bytes is not None:
             raise common.UsageError("--audits compares tokenizers: leave out --baseline and --patches")
         read = text is not None or files
         chosen = common.Input(files, text, field, stdin_format).documents(whole=True) if read else ()
-        found = side_by_side({name: _loaded(name) for name in names}, [b"".join(document.parts) for document in chosen])
+        found = side_by_side(
+            {name: _loaded(name) for name in names},
+            [b"".join(document.parts) for document in chosen],
+            width=width,
+        )
+        _write(html, names, side_by_side_part(found))
         common.print_json(plain(found)) if json else common.print_parts([side_by_side_part(found)])
         return
     source = common.Input(files, text, field, stdin_format)
@@ -122,7 +136,14 @@ def compare(
         width=width,
         threads=threads,
     )
+    _write(html, [row.name for row in rows], rows_part(rows))
     _render([asdict(row) for row in rows], json)
+
+
+def _write(html: Path | None, names: Sequence[str], part: Part) -> None:
+    if html is not None:
+        with replacing(str(html), "a report") as file:
+            file.write(compare_page(names, part).encode())
 
 
 def _is_text(name: str) -> bool:

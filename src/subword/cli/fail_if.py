@@ -13,9 +13,11 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -101,10 +103,75 @@ def check(conditions: Sequence[str] | None, data: Any) -> None:
         raise typer.Exit(1)
 
 
-def check_syntax(conditions: Sequence[str] | None) -> None:
-    """Refuse what is no condition before the work."""
+ANY = "*"
+"""The name of whatever a table has by names of its own."""
+
+
+def names_of(type: Any, path: str = "", row: bool = False) -> Iterator[tuple[str, bool]]:
+    """The names of the numbers that a type holds, and whether each is in a row of a list. A dict of names and types
+    is a type, too; what has no name there stands where the dict does.
+
+    >>> list(names_of(tuple[int, ...], "lengths")), list(names_of(dict[str, float | None], "shares"))
+    ([('lengths', True)], [('shares.*', False)])
+    """
+    below = f"{path}." if path else ""
+    if isinstance(type, dict):
+        for name, each in type.items():
+            yield from names_of(each, below + name if name else path, row)
+    elif get_origin(type) is UnionType:
+        for each in dict.fromkeys(get_args(type)):
+            yield from names_of(each, path, row) if each is not NoneType else ()
+    elif is_dataclass(type):
+        for name, each in get_type_hints(type).items():
+            yield from names_of(each, below + name, row)
+    elif get_origin(type) is tuple:
+        for each in {each: None for each in get_args(type) if each is not ...}:
+            yield from names_of(each, path, True)
+    elif get_origin(type) is dict:
+        yield from names_of(get_args(type)[1], below + ANY, row)
+    elif type in (int, float):
+        yield path, row
+
+
+def check_names(conditions: Sequence[str] | None, type: Any, rows: Mapping[str, Collection[str]]) -> None:
+    """Refuse, before the work, what is no condition, and names that no number of the report will have.
+
+    Args:
+        type: of the report, as `names_of` takes it.
+        rows: the names of the rows of those lists of which they are known: path of the list -> names.
+    """
+    known = dict(names_of(type))
     for text in conditions or ():
-        parse(text)
+        name, _, _ = parse(text)
+        field, bracket, key = name.partition("(")
+        found = [path for path, row in known.items() if row == bool(bracket) and _ends(path, field.strip())]
+        if not found:
+            lasts = {path: path.rpartition(".")[2] for path in known}
+            near = get_close_matches(field.strip().rpartition(".")[2], set(lasts.values()), LISTED, 0.6)
+            close = [path for last in near for path in known if lasts[path] == last] or list(known)
+            _unknown(name, [f"{path}(…)" if known[path] else path for path in close])
+        lists = [rows.get(path.rpartition(".")[0]) for path in found]
+        if all(held is not None and key.removesuffix(")") not in held for held in lists):
+            _unknown(name, _likest(name, [f"{field}({each})" for held in lists for each in held or ()]))
+
+
+def _ends(path: str, name: str) -> bool:
+    """Whether a name is a path or its end. What has a name of its own stands behind that of its table."""
+    fields, given = path.split("."), name.split(".")
+    ends = zip(reversed(fields), reversed(given), strict=False)
+    fits = len(given) <= len(fields) and all(one in (other, ANY) for one, other in ends)
+    return fits and fields[-len(given)] != ANY
+
+
+def _likest(name: str, rows: Sequence[str]) -> list[str]:
+    """Those that begin alike first: a language has the same code in other scripts."""
+    return sorted(
+        rows, key=lambda row: -next((at for at, (a, b) in enumerate(zip(row, name, strict=False)) if a != b), len(row))
+    )
+
+
+def _unknown(name: str, others: Sequence[str]) -> NoReturn:
+    raise UsageError(f"--fail-if: no number is called {name!r}; there are {_listed(others)}")
 
 
 def _find(name: str, known: dict[str, float | None]) -> str:
@@ -117,8 +184,7 @@ def _find(name: str, known: dict[str, float | None]) -> str:
         raise UsageError(f"--fail-if: {name!r} can be several: {_listed(ends)}; write more of it")
     field = name.split("(")[0].rpartition(".")[2]
     rows = [full for full in known if re.split(r"[.(]", full.rpartition("(")[0] or full)[-1] == field]
-    close = get_close_matches(name, rows or known, LISTED, 0 if rows else 0.3) or list(known)
-    raise UsageError(f"--fail-if: no number is called {name!r}; there are {_listed(close)}")
+    _unknown(name, _likest(name, rows) if rows else get_close_matches(name, known, LISTED, 0.3) or list(known))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,9 +1,13 @@
-"""What a GGUF file says before its tensors: keys with values of types, as llama.cpp writes them.
+"""What a GGUF file says before the data of its tensors: keys with values of types, as llama.cpp writes them.
 
     file  = "GGUF" version:u32 tensors:u64 count:u64 pair* …         version 2 or 3; of 3, also with the large end first
     pair  = key:string type:u32 value
     string = length:u64 bytes
     array  = type:u32 length:u64 value*                              as the value of a pair of the type ARRAY
+
+and of its tensors where each is:
+
+    tensor = name:string count:u32 size:u64* type:u32 offset:u64     behind the pairs; sizes from the innermost
 
 The package gguf reads this too, and the tests compare with it; but it makes an object of every token (some seconds, and
 hundreds of megabytes), and believes every number it meets. Here no number is believed before the bytes for it are seen.
@@ -44,6 +48,23 @@ class Value(NamedTuple):
     is_array: bool = False
 
 
+class TensorInfo(NamedTuple):
+    """Where a tensor is in a file."""
+
+    name: str
+    shape: tuple[int, ...]
+    """As NumPy has it, the innermost last."""
+    type: int
+    """The number that ggml has for it."""
+    start: int
+    """In bytes from the start of the file."""
+
+
+MOST_TENSORS = 2**20
+MOST_SIZES = 8
+"""ggml has up to four."""
+
+
 def looks_like(data: bytes) -> bool:
     return data[:4] == MAGIC
 
@@ -57,10 +78,20 @@ def read(data: bytes, source: str) -> dict[str, Value]:
     return _Reader(data, source).pairs()
 
 
+def read_tensors(data: bytes, source: str) -> tuple[list[TensorInfo], str]:
+    """The tensors of a file, and how its numbers are: `<`, or `>` where the large end is first.
+
+    Raises:
+        FormatError: as `read` does.
+    """
+    reader = _Reader(data, source)
+    return reader.tensors(), reader.end
+
+
 class _Reader:
     def __init__(self, data: bytes, source: str) -> None:
         self.data, self.source, self.at, self.key = data, source, 4, ""
-        self.end = "<"
+        self.end, self.count = "<", 0
 
     def error(self, problem: str) -> NoReturn:
         where = f"{self.key}: " if self.key else ""
@@ -86,7 +117,7 @@ class _Reader:
             self.end, version = ">", int.from_bytes(self.data[4:8], "big")
         if version not in VERSIONS:
             self.error(f"version {version} of GGUF; 2 and 3 are read. Convert the model again with a newer llama.cpp")
-        self.number(U64, "the number of tensors")
+        self.count = self.number(U64, "the number of tensors")
         count = self.number(U64, "the number of keys")
         if count > MOST_PAIRS:
             self.error(f"{count:,} keys; no model has more than {MOST_PAIRS:,}")
@@ -98,6 +129,26 @@ class _Reader:
                 self.error("the key stands there twice")
             pairs[key] = self.value()
         return pairs
+
+    def tensors(self) -> list[TensorInfo]:
+        alignment = self.pairs().get("general.alignment", Value(U32, 32)).value
+        self.key = ""
+        if not isinstance(alignment, int) or not 0 < alignment <= 2**16:
+            self.error(f"general.alignment is {alignment!r}, not a number of bytes")
+        if self.count > MOST_TENSORS:
+            self.error(f"{self.count:,} tensors; no model has more than {MOST_TENSORS:,}")
+        found = []
+        for _ in range(self.count):
+            name = self.text("the name of a tensor")
+            self.key = name
+            count = self.number(U32, "the number of sizes")
+            if count > MOST_SIZES:
+                self.error(f"a tensor of {count:,} sizes; ggml has up to four")
+            sizes = [self.number(U64, "a size") for _ in range(count)]
+            type, offset = self.number(U32, "the type of the tensor"), self.number(U64, "where its data is")
+            found.append(TensorInfo(name, tuple(reversed(sizes)), type, offset))
+        start = -(-self.at // alignment) * alignment
+        return [each._replace(start=start + each.start) for each in found]
 
     def text(self, what: str) -> str:
         length = self.number(U64, f"the length of {what}")

@@ -72,9 +72,19 @@ _TYPES = {kind: type for type, kind in _KINDS.items()}
 
 
 def looks_like(data: bytes) -> bool:
-    """It starts with a piece: a message that starts with its text."""
-    at = next((i for i, byte in enumerate(data[1:4], 1) if byte < 128), 3) + 1
-    return data[:1] == b"\x0a" and data[at : at + 1] == b"\x0a"
+    """It starts with a piece: a message that starts with its text and goes on with its score or kind, or ends. A text
+    may start with empty lines, which look like the start of that."""
+    length, at = _length(data, 1)
+    size, begin = _length(data, at + 1)
+    if data[:1] != b"\x0a" or data[at : at + 1] != b"\x0a" or begin + size > at + length:
+        return False
+    return begin + size == at + length or data[begin + size : begin + size + 1] in (b"\x15", b"\x18", b"")
+
+
+def _length(data: bytes, at: int) -> tuple[int, int]:
+    """A varint of up to three bytes, and where it ends."""
+    end = next((i for i, byte in enumerate(data[at : at + 3], at) if byte < 128), at + 2) + 1
+    return sum((byte & 127) << 7 * i for i, byte in enumerate(data[at:end])), end
 
 
 def read(data: bytes, source: str) -> Spec:

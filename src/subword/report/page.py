@@ -7,6 +7,7 @@ the reader's light or dark setting, fits a phone, and prints in black on white.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 STYLE = """
@@ -29,12 +30,15 @@ dt, dd { padding: .38rem 0; margin: 0; border-bottom: 1px solid var(--line) }
 dt { color: var(--faint); padding-right: 1.5rem }
 dd { overflow-wrap: anywhere }
 .wide { overflow-x: auto; max-width: 100% }
+dl + .wide, .wide + .wide { margin-top: 1.4rem }
 table { border-collapse: collapse; width: 100%; font-size: .93rem; font-variant-numeric: tabular-nums }
 caption, figcaption { text-align: left; font-size: .9rem; padding: .2rem 0 .5rem }
 th, td { padding: .3rem .75rem; text-align: left; border-bottom: 1px solid var(--line); vertical-align: baseline }
 th { font-weight: 600; border-bottom: 2px solid var(--line); vertical-align: bottom }
 tbody tr:nth-child(even) { background: var(--shade) }
 .number { text-align: right }
+th, td { overflow-wrap: anywhere }
+td:not(.number) { min-width: 4rem }
 td.number { white-space: nowrap }
 figure { margin: 1rem 0 }
 figure svg { display: block; width: 100%; max-width: 36rem; height: auto }
@@ -97,24 +101,48 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str | i
     rows = list(rows)
     right = numeric(headings, rows)
 
-    def cell(kind: str, at: int, value: str | int | float | None) -> str:
+    def cell(kind: str, at: int, value: str) -> str:
         attributes = (' scope="col"' if kind == "th" else "") + (' class="number"' if right[at] else "")
-        return f"<{kind}{attributes}>{text(number(value))}</{kind}>"
+        return f"<{kind}{attributes}>{text(value)}</{kind}>"
 
-    def line(kind: str, values: Sequence[str | int | float | None]) -> str:
+    def line(kind: str, values: Sequence[str]) -> str:
         return "<tr>" + "".join(cell(kind, at, value) for at, value in enumerate(values)) + "</tr>"
 
     return (
         f'<div class="wide">\n<table>\n<caption>{text(caption)}</caption>\n'
         f"<thead>{line('th', headings)}</thead>\n<tbody>\n"
-        + "\n".join(line("td", row) for row in rows)
+        + "\n".join(line("td", row) for row in shown(rows))
         + "\n</tbody>\n</table>\n</div>"
     )
 
 
 def numeric(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[bool]:
-    """Which columns have numbers in them."""
-    return [any(isinstance(row[at], (int, float)) for row in rows) for at in range(len(headings))]
+    """Which columns have nothing but numbers in them, or dashes."""
+    columns = [[row[at] for row in rows if row[at] is not None] for at in range(len(headings))]
+    return [
+        bool(cells) and all(isinstance(cell, (int, float)) or bool(_WRITTEN.fullmatch(str(cell))) for cell in cells)
+        for cells in columns
+    ]
+
+
+_WRITTEN = re.compile(r"-?[0-9][0-9,]*(\.[0-9]+)?( [kMGTP])?")
+"""A number in a string: `0.000060`, `1.5 G`."""
+
+
+def shown(rows: Sequence[Sequence[str | int | float | None]]) -> list[list[str]]:
+    """The cells of a table as text; of a column all with as many decimals as one of them has, three at most.
+
+    >>> shown([("a", 12.5), ("b", 3.0), ("c", 1 / 3)]), shown([("a", 2.0), ("b", None)])
+    ([['a', '12.500'], ['b', '3.000'], ['c', '0.333']], [['a', '2'], ['b', '–']])
+    """
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    decimals = [max((_decimals(each) for each in column if isinstance(each, float)), default=0) for column in columns]
+    return [[number(cell, most) for cell, most in zip(row, decimals, strict=True)] for row in rows]
+
+
+def _decimals(value: float) -> int:
+    written = number(value)
+    return len(written.partition(".")[2].rstrip("0"))
 
 
 def figure(svg: str, caption: str) -> str:
@@ -127,7 +155,7 @@ def tokens(shown: Iterable[str]) -> str:
     return '<ul class="tokens">' + "".join(f"<li><code>{text(token)}</code></li>" for token in shown) + "</ul>"
 
 
-def number(value: str | int | float | None) -> str:
+def number(value: str | int | float | None, decimals: int = 3) -> str:
     """
     >>> number(1234567), number(1234.5), number(3.5), number(None), number("as it is")
     ('1,234,567', '1,234.5', '3.500', '–', 'as it is')
@@ -135,7 +163,7 @@ def number(value: str | int | float | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.{1 if value >= 100 else 3}f}"
+        return f"{value:,.{min(decimals, 1) if value >= 100 else decimals}f}"
     return value if isinstance(value, str) else f"{value:,}"
 
 

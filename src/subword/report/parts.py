@@ -137,18 +137,17 @@ def _renderable(block: Block, brief: bool) -> Iterator[RenderableType]:
 
 def _table(block: Table, brief: bool) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    right = page.numeric(block.headings, block.rows)
+    right, rows = page.numeric(block.headings, block.rows), page.shown(block.rows)
     for at, (heading, to_the_right) in enumerate(zip(block.headings, right, strict=True)):
-        short = max((len(page.number(row[at])) for row in block.rows), default=0) <= SHORT
+        short = max((len(row[at]) for row in rows), default=0) <= SHORT
         table.add_column(heading, justify="right" if to_the_right else "left", overflow="fold", no_wrap=short)
-    rows = list(block.rows)
     hidden = len(rows) - 2 * block.brief
     for at, row in enumerate(rows):
         if brief and hidden > 1 and block.brief <= at < block.brief + hidden:
             if at == block.brief:
                 table.add_row(Text(f"… {hidden:,} more"), *[""] * (len(row) - 1))
             continue
-        table.add_row(*(Text(page.number(cell)) for cell in row))
+        table.add_row(*map(Text, row))
     return table
 
 

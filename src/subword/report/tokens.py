@@ -116,7 +116,9 @@ def _untrained(table: Untrained) -> Iterator[Block]:
     if table.suspects:
         first = table.suspects[0]
         verified = [row for row in table.suspects if row.verdict in ("verified", "weakly verified")]
-        asked = f" The model could not repeat {len(verified):,} of them." if first.verdict is not None else ""
+        tried = sum(row.verdict is not None for row in table.suspects)
+        which = "of them" if tried == len(table.suspects) else f"of the likeliest {tried:,}"
+        asked = f" The model could not repeat {len(verified):,} {which}." if tried else ""
         yield Finding(
             f"{len(table.suspects):,} entries look under-trained by {table.by}.{asked}",
             "Their rows are where those of tokens are that the model has never seen: on these it behaves oddly.",

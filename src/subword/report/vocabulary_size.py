@@ -13,7 +13,7 @@ HALF = 0.5
 """Tables that take this share of a model's parameters are a finding."""
 FAR = 4.0
 """A vocabulary so many times as large as the law's optimum, or as small, is a finding."""
-UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+UNITS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def sizes_part(result: VocabularySize) -> Part:
