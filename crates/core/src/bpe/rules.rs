@@ -28,6 +28,8 @@ pub struct Rules {
     len: usize,
 }
 
+/// So many rules are added together, after the memory for all was read ahead.
+const BATCH: usize = 64;
 /// So many tags are looked at together.
 const TAGS: usize = 8;
 /// No pair has this key.
@@ -66,11 +68,6 @@ impl Rules {
         self.len
     }
 
-    fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {
-        let mut table = Self::with_room(rules.len());
-        rules.for_each(|((left, right), rule)| table.add(left, right, rule));
-        table
-    }
 
     #[inline]
     pub fn get(&self, left: Token, right: Token) -> Option<Rule> {
@@ -129,7 +126,12 @@ impl Rules {
 
     /// A merge list.
     pub fn from_merges(merges: &[Merge]) -> Self {
-        Self::new(merges.iter().map(|&(left, right, rule)| ((left, right), rule)))
+        let mut rules = Self::with_room(merges.len());
+        for some in merges.chunks(BATCH) {
+            some.iter().for_each(|&(left, right, _)| rules.prepare(left, right));
+            some.iter().for_each(|&(left, right, rule)| rules.add(left, right, rule));
+        }
+        rules
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -141,16 +143,15 @@ impl Rules {
             for cut in (1..piece.len()).filter(|&cut| exists[cut] && exists[piece.len() - cut]) {
                 let (left, right) = piece.split_at(cut);
                 if let (Some(left), Some(right)) = (vocab.find(left), vocab.find(right)) {
-                    rules.push(((left, right), Rule { rank: token, token }));
+                    rules.push((left, right, Rule { rank: token, token }));
                 }
             }
         }
-        Self::new(rules.into_iter())
+        Self::from_merges(&rules)
     }
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
-        const BATCH: usize = 64;
         let mut rules = Self::with_room(entries.len());
         for (some, first) in entries.chunks(BATCH).zip((0..).step_by(BATCH)) {
             some.iter().for_each(|made| rules.prepare(made.left, made.right));

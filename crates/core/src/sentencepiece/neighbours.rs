@@ -10,13 +10,21 @@ pub struct Neighbours {
 
 impl Neighbours {
     pub fn new(pairs: &[(u32, u32)]) -> Self {
-        let size = (pairs.len() * 16).next_power_of_two().max(64);
-        let mut set = Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros() };
-        for &(left, right) in pairs {
-            let at = set.place(left, right);
-            set.bits[at / 64] |= 1 << (at % 64);
-        }
+        let mut set = Self::with_room(pairs.len());
+        pairs.iter().for_each(|&(left, right)| set.add(left, right));
         set
+    }
+
+    /// Without pairs yet, and with room for so many, of which some may be the same.
+    pub fn with_room(pairs: usize) -> Self {
+        let size = (pairs * 16).next_power_of_two().max(64);
+        Self { bits: vec![0; size / 64], shift: 64 - size.trailing_zeros() }
+    }
+
+    #[inline]
+    pub fn add(&mut self, left: u32, right: u32) {
+        let at = self.place(left, right);
+        self.bits[at / 64] |= 1 << (at % 64);
     }
 
     #[inline]
