@@ -161,9 +161,8 @@ SETTINGS: dict[str, tuple[Any, dict[str, Any], set[str]]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_of_the_model_shows(name: str) -> None:
     model, change, texts = SETTINGS[name]
-    one, other = (
-        Tokenizer(spec_of(model=each, stages=(Split("whitespace-split"),))) for each in (model, replace(model, **change))
-    )
+    models = (model, replace(model, **change))
+    one, other = (Tokenizer(spec_of(model=each, stages=(Split("whitespace-split"),))) for each in models)
     for a, b in ((one, other), (other, one)):
         (part,) = differences.find(a, b)
         (item,) = part.items

@@ -166,9 +166,9 @@ class ExtraToken:
 
     def __post_init__(self) -> None:
         flags = (self.single_word, self.lstrip, self.rstrip, self.normalized)
-        if [*map(type, (self.id, self.content, self.kind, *flags))] == _PLAIN_TOKEN:
-            if 0 <= self.id <= MAX_ID and self.content and self.content.isascii():
-                return  # nearly all are such, and there may be many thousands
+        is_plain = [*map(type, (self.id, self.content, self.kind, *flags))] == _PLAIN_TOKEN
+        if is_plain and 0 <= self.id <= MAX_ID and self.content and self.content.isascii():
+            return  # nearly all are such, and there may be many thousands
         check_fields(self)
         token_content(self.content)
         if self.id > MAX_ID:

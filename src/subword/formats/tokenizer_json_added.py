@@ -52,7 +52,7 @@ def read_added_tokens(node: Node, tokens: AnyTokens, tell: Callable[[str], None]
 
 def _read_added_token(step: Node) -> ExtraToken:
     row = step.fields()
-    values = [*map(row.get, _ROW)]
+    values: list[Any] = [*map(row.get, _ROW)]
     if len(row) == len(_ROW) and [*map(type, values)] == _ROW_TYPES:
         id, content, single_word, lstrip, rstrip, normalized, special = values
         if content.isascii() and content and 0 <= id <= MAX_ID:  # all but a few are such: no need to go one by one
