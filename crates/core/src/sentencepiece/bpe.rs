@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::neighbours::{characters, code, Neighbours};
 use crate::bpe::merge::{short, Queue};
-use crate::bpe::rules::{merges, Rule, Rules};
+use crate::bpe::rules::{Rule, Rules};
 use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
@@ -82,7 +82,7 @@ impl ScoreBpe {
         };
         let list = || match pairs {
             [] => Ok(None),
-            pairs => merges(&vocab, pairs).map(|merges| Some(Rules::from_merges(&merges))),
+            pairs => Rules::from_pairs(&vocab, pairs).map(Some),
         };
         let ((symbols, neighbours), listed) = both(spell, list);
         let symbol = |piece: &[u8]| match char_len(piece, 0) == piece.len() {
