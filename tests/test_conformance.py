@@ -19,7 +19,7 @@ from vocabularies import ranks_of, shared_folder
 import subword
 from subword import formats
 from subword.errors import SubwordWarning
-from subword.formats import native, tokenizer_json
+from subword.formats import clip, native, tokenizer_json
 from subword.patterns import PATTERNS, pattern_of
 
 SHARED = shared_folder()
@@ -139,7 +139,7 @@ def test_clip() -> None:
             assert own.encode(text, allowed_special="all") == ids, text
     assert own.decode(own.encode("A photo of a Cat!")) == "a photo of a cat ! "
     assert own.tokenize("a photo").pieces == ["a</w>", "photo</w>"]
-    assert formats.read(formats.clip.write(own.spec)) == own.spec
+    assert formats.read(clip.write(own.spec)) == own.spec
 
 
 def test_gpt1() -> None:

@@ -187,7 +187,7 @@ def test_only_the_head_of_a_model_is_read(tmp_path: Any, monkeypatch: pytest.Mon
     """Of a model with tensors, so many bytes; also of one that is larger than any tokenizer may be."""
     spec = spec_of(END)
     data = gguf.write(spec)
-    monkeypatch.setattr(formats, "MAX_HEAD_BYTES", len(data))
+    monkeypatch.setattr(formats, "GGUF_HEAD_BYTES", len(data))
     monkeypatch.setattr(formats.files, "MAX_FILE_BYTES", len(data) + 10)
     path = tmp_path / "model.gguf"
     with path.open("wb") as file:

@@ -15,8 +15,9 @@ from format_specs import bpe, spec_of
 import subword
 from subword import ExtraToken, Spec, Template, Tokenizer, differences
 from subword.cli import main
-from subword.formats import native
-from subword.spec import BPE, Lowercase, Normalize, PrefixSpace, Split, SplitRegex, Vocab
+from subword.formats import native, tiktoken
+from subword.formats.bare import Input
+from subword.spec import BPE, Lowercase, Normalize, PrefixSpace, Split, SplitRegex, Vocab, WordPiece
 
 MERGES = [(b"t", b"h"), (b"th", b"e"), (b" ", b"the"), (b"e", b"r"), (b"o", b"f"), (b" ", b"of"), (b"1", b"2")]
 END, CALL = ExtraToken(300, "<|end|>"), ExtraToken(301, "<|call|>", "added")
@@ -98,7 +99,12 @@ TAMPERED: dict[str, tuple[Callable[[Spec], Spec], dict[str, int], list[bytes]]] 
     "types of a template": (
         lambda spec: spec.replace(template=replace(spec.template, pair_types=(0, 0, 0, 0))),
         {"template": 1},
-        [],
+        [b"a"],
+    ),
+    "a template for two texts": (
+        lambda spec: spec.replace(template=replace(spec.template, pair=("A", 300, "B"), pair_types=())),
+        {"template": 1},
+        [b""],
     ),
     "a role": (lambda spec: spec.replace(roles={"bos": 300, "eos": 300}), {"roles": 1}, []),
     "a chat template": (lambda spec: spec.replace(chat={"default": "a\nB\nc"}), {"chat templates": 1}, []),
@@ -117,10 +123,77 @@ def test_tampering_is_found(name: str) -> None:
         if texts:
             assert {each.text for each in shown} & set(texts)
         for each in shown:
-            options = differences._WAYS[each.way]
-            assert [a.encode(each.text, **options), b.encode(each.text, **options)] == [each.one, each.other]
+            assert [differences.given(tok, each.text, each.way) for tok in (a, b)] == [each.one, each.other]
             assert each.one != each.other
     assert differences.find(one, Tokenizer(native.read(native.write(SPEC), "made here"))) == []
+
+
+CHARACTERS = BPE(
+    Vocab.of((piece.encode(), id) for id, piece in enumerate(["?", "a", "b", "ab", "##b", "a##b", "cab"])),
+    np.array([[1, 2]], dtype=np.uint32),
+    unit="character",
+    unk=0,
+)
+WORDS = WordPiece(Vocab.of((piece.encode(), id) for id, piece in enumerate(["[UNK]", "a", "b", "##a", "##b"])), 0)
+BYTES = [(f"<0x{byte:02X}>".encode(), 10 + byte) for byte in range(256)]
+
+SETTINGS: dict[str, tuple[Any, dict[str, Any], set[str]]] = {
+    # a model, what is changed, and the texts of which one is to show it
+    "ignore_merges": (CHARACTERS, {"ignore_merges": True}, {"cab"}),
+    "unk": (CHARACTERS, {"unk": 1}, set()),
+    "no unk": (CHARACTERS, {"unk": None}, set()),
+    "fuse_unk": (CHARACTERS, {"fuse_unk": True}, set()),
+    "byte_fallback": (
+        replace(CHARACTERS, vocab=Vocab.of([*CHARACTERS.vocab.items(), *BYTES])),
+        {"byte_fallback": True},
+        set(),
+    ),
+    "continuing_subword_prefix": (
+        replace(CHARACTERS, merges=np.zeros((0, 2), np.uint32)),
+        {"continuing_subword_prefix": "##"},
+        {"ab"},
+    ),
+    "max_input_chars_per_word": (WORDS, {"max_input_chars_per_word": 7}, {"a" * 8}),
+    "the prefix of a WordPiece": (WORDS, {"continuing_subword_prefix": "#"}, {"aa", "ab"}),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_of_the_model_shows(name: str) -> None:
+    model, change, texts = SETTINGS[name]
+    models = (model, replace(model, **change))
+    one, other = (Tokenizer(spec_of(model=each, stages=(Split("whitespace-split"),))) for each in models)
+    for a, b in ((one, other), (other, one)):
+        (part,) = differences.find(a, b)
+        (item,) = part.items
+        assert (part.name, item.what) == ("model", *change)
+        assert item.shown is not None
+        assert item.shown.text.decode() in texts or not texts
+        assert len(item.shown.text.decode()) <= 8
+        assert [a.encode(item.shown.text), b.encode(item.shown.text)] == [item.shown.one, item.shown.other]
+        assert item.shown.one != item.shown.other
+
+
+def test_tampering_with_a_rank_file_is_found() -> None:
+    with pytest.warns(subword.SubwordWarning):
+        lines = tiktoken.write(spec_of(model=bpe(MERGES, "rank"), stages=(Split("gpt2"),))).splitlines()
+
+    def read(lines: list[bytes]) -> Tokenizer:
+        return Tokenizer(tiktoken.read(Input(b"\n".join(lines), "ranks", pattern="gpt2", special_tokens={})))
+
+    one = read(lines)
+    the, of = one.token_id(b"the"), one.token_id(b"of")
+    tokens = [line.split() for line in lines]
+    tokens[the][0], tokens[of][0] = tokens[of][0], tokens[the][0]
+    for changed, what in (
+        ([b" ".join(row) for row in tokens], f"id {the}, swapped with {of}"),
+        (lines[:-1], f"id {len(lines) - 1}"),
+        ([*lines[:-1], lines[0].split()[0][:2] + b"Fh " + lines[-1].split()[1]], f"id {len(lines) - 1}"),
+    ):
+        for a, b in ((one, read(changed)), (read(changed), one)):
+            items = [item for part in differences.find(a, b) if part.name == "ids" for item in part.items]
+            assert what in [item.what for item in items]
+            assert any(item.shown is not None and a.encode(item.shown.text) == item.shown.one for item in items)
 
 
 def test_a_normalizer_that_is_gone_shows() -> None:

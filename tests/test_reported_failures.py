@@ -17,6 +17,7 @@ from format_specs import bpe, changed, spec_of, write_json
 import subword
 from subword import BPE, ExtraToken, Normalize, Spec, Split, SplitRegex, Tokenizer, Vocab, _core, formats
 from subword.errors import FormatError, SubwordValueError, SubwordWarning, UnknownTokenError
+from subword.formats import native
 from subword.patterns import PATTERNS
 
 ENGINES: Any = ("core", "reference")
@@ -167,7 +168,7 @@ def test_what_cannot_be_saved_cannot_be_put_in() -> None:
     with pytest.raises(SubwordValueError, match=r"SplitPunctuation.*, not <method 'split'"):
         BACK.spec.replace(stages=(str.split,))
     with pytest.raises(SubwordValueError, match="JSON"):
-        formats.native.write(BACK.spec.replace(notes={"by": str.split}))
+        native.write(BACK.spec.replace(notes={"by": str.split}))
 
 
 def three_of_each_kind() -> list[ExtraToken]:

@@ -19,7 +19,7 @@ import subword
 from subword import Spec, Split, Tokenizer, Vocab, _core, formats
 from subword.engine import CHARACTERS
 from subword.errors import FormatError, SubwordValueError, SubwordWarning
-from subword.formats import tokenizer_json, vocab_txt
+from subword.formats import native, tokenizer_json, vocab_txt
 from subword.formats.bare import LeftOutError
 from subword.spec import (
     CleanText,
@@ -252,7 +252,7 @@ def test_decoding() -> None:
 def test_as_a_value() -> None:
     spec = spec_of(["[UNK]", "a", "##b"], *UNCASED, SplitPunctuation(), extra=(ExtraToken(3, "<s>"),))
     assert pickle.loads(pickle.dumps(spec)) == spec
-    assert formats.read(formats.native.write(spec)) == spec
+    assert formats.read(native.write(spec)) == spec
     others = [
         spec.replace(decode=DecodeWordPiece(cleanup=False)),
         spec.replace(stages=spec.stages[1:]),

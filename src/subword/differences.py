@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -35,6 +35,9 @@ from .tokenizer import Tokenizer
 MOST = 10
 """So many differences of a part are described, if not told otherwise."""
 
+MOST_CHARACTERS = 100_000
+"""A word of more characters is not tried."""
+
 TRIES = 4000
 """So many texts are tried for one difference."""
 
@@ -44,8 +47,8 @@ class Shown(NamedTuple):
 
     Attributes:
         text: the text.
-        way: how it was encoded, as arguments of `encode`, or "decode" where `one` and `other` are what ids of it
-            decode to.
+        way: how it was encoded, as arguments of `encode`; with `PAIR`, as both texts of a pair, and `TYPES` are the
+            type ids of that; "decode" where `one` and `other` are what ids of it decode to.
         one, other: what the two tokenizers give.
     """
 
@@ -127,13 +130,23 @@ _WAYS: dict[str, dict[str, Any]] = {
 }
 
 ORDINARY, ALLOWED, ADDED = _WAYS
+PAIR, TYPES = "as both texts of a pair", "as both texts of a pair, as type ids,"
 
 
 def _given(tok: Tokenizer, text: bytes, way: str) -> list[int] | None:
     try:
-        return tok.encode(text, **_WAYS[way])
+        return given(tok, text, way)
     except SubwordError:
         return None  # such as bytes that the vocabulary lacks
+
+
+def given(tok: Tokenizer, text: bytes, way: str) -> list[int]:
+    """What a tokenizer gives for a text in one of the ways of `Shown`, but for "decode"."""
+    if way in _WAYS:
+        return tok.encode(text, **_WAYS[way])
+    whole: dict[str, Any] = {"max_length": None, "length": None, "pad_to_multiple_of": 1, **_WAYS[ALLOWED]}
+    padded = tok.encode_padded([text], [text], **whole)
+    return list(map(int, (padded.type_ids if way == TYPES else padded.ids)[0]))
 
 
 def _oddness(data: bytes) -> int:
@@ -210,8 +223,46 @@ def _model(pair: _Pair) -> Iterator[Part]:
         names = [name for name in names if name not in ("priority", "ignore_merges")]
     if "type" in names:
         names = ["type", *(name for name in names if name == "n_vocab")]
-    items = [Item(name, _word(mine, name), _word(theirs, name)) for name in names]
+    items = [Item(name, _word(mine, name), _word(theirs, name), _setting(pair, name)) for name in names]
     yield Part("model", len(items), tuple(items))
+
+
+def _setting(pair: _Pair, name: str) -> Shown | None:
+    """A text on which another value of one setting of the model shows, if there is such a text."""
+    models = [spec.model for spec in pair.specs]
+    if not pair.same_kind or not hasattr(models[1], name):
+        return None
+    values = [getattr(model, name) for model in models]
+    for tok, value in ((pair.one, values[1]), (pair.other, values[0])):
+        try:
+            changed = Tokenizer(tok.spec.replace(model=replace(tok.spec.model, **{name: value})))
+        except SubwordError:
+            continue  # the setting goes with others, or with other entries
+        texts = (*_entries_apart(tok, changed), *_texts_for_setting(values), *pair.probes)
+        found = _search(pair, texts, apart=_apart(tok, changed, ORDINARY))
+        if found is not None:
+            return found
+    return None
+
+
+def _texts_for_setting(values: Sequence[Any]) -> Iterator[bytes]:
+    """Texts that a setting may be about: unknown characters, alone and side by side, and words of a certain length."""
+    chars = ("ñ", "語", "☃", "😀", "\x01", "\ue000", "\U000f0000")  # of which most vocabularies lack one
+    yield from (form.replace("{}", char).encode() for char in chars for form in ("{}", "{}{}", "a{}", "{}a", "a{}{}a"))
+    for value in values:
+        if type(value) is int and 0 < value <= MOST_CHARACTERS:
+            yield from (b"a" * value, b"a" * (value + 1))
+
+
+def _entries_apart(one: Tokenizer, other: Tokenizer) -> list[bytes]:
+    """Entries that two do not encode alike, as text: a few, the shortest first."""
+    texts = sorted({_spelled(one, id) for _, id in one.spec.model.vocab.items()}, key=len)
+    rows = (tok.encode_batch(texts, **_WAYS[ORDINARY]) for tok in (one, other))
+    try:
+        apart = (text for text, mine, theirs in zip(texts, *rows, strict=True) if mine != theirs)
+        return list(islice(apart, MOST))
+    except SubwordError:
+        return []  # such as a byte that is no entry
 
 
 def _word(values: Mapping[str, Any], name: str) -> str | None:
@@ -588,7 +639,8 @@ def _template(pair: _Pair) -> Iterator[Part]:
     for name in names:
         rows = [(_items(tok, name), template) for tok, template in ((pair.one, mine), (pair.other, theirs))]
         if rows[0][0] != rows[1][0] or getattr(mine, name) != getattr(theirs, name):
-            shown = _search(pair, [b"", b"a"], ADDED) if name == "single" else None
+            ways = (ADDED,) if name == "single" else (PAIR, TYPES)
+            shown = next(filter(None, (_search(pair, [b"", b"a"], way) for way in ways)), None)
             what = "around one text" if name == "single" else "around two texts"
             items.append(Item(what, rows[0][0], rows[1][0], shown))
     yield Part("template", len(items), tuple(items))

@@ -242,7 +242,8 @@ class BPE:
     def _has_odd_merges(self) -> bool:
         """Whether merges join the unknown token, or a pair twice."""
         pairs = self.merges[:, 0].astype(np.uint64) << np.uint64(32) | self.merges[:, 1]
-        return bool(np.any(self.merges == self.unk)) or len(np.unique(pairs)) < len(pairs)
+        pairs.sort()  # which is several times as fast as np.unique
+        return bool(np.any(self.merges == self.unk) or np.any(pairs[1:] == pairs[:-1]))
 
     def has_inner_markers(self) -> bool:
         """Whether an entry holds the end-of-word marker elsewhere than at its end."""

@@ -141,6 +141,9 @@ __all__ = [
 Kind: TypeAlias = Literal["special", "added", "unmatchable"]
 
 
+_PLAIN_TOKEN = [int, str, str, *[bool] * 4]
+
+
 @dataclass(frozen=True, slots=True)
 class ExtraToken:
     """A token beside the model's own entries.
@@ -162,6 +165,10 @@ class ExtraToken:
     normalized: bool = False
 
     def __post_init__(self) -> None:
+        flags = (self.single_word, self.lstrip, self.rstrip, self.normalized)
+        is_plain = [*map(type, (self.id, self.content, self.kind, *flags))] == _PLAIN_TOKEN
+        if is_plain and 0 <= self.id <= MAX_ID and self.content and self.content.isascii():
+            return  # nearly all are such, and there may be many thousands
         check_fields(self)
         token_content(self.content)
         if self.id > MAX_ID:

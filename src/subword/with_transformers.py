@@ -7,7 +7,7 @@ from typing import Any
 
 from . import formats
 from .errors import SubwordValueError
-from .formats import model_folder, tokenizer_json
+from .formats import model_folder
 from .formats.json_node import Node
 from .spec import Spec
 
@@ -51,6 +51,8 @@ def to_transformers(spec: Spec) -> Any:
         import transformers
     except ImportError as error:
         raise SubwordValueError("this needs transformers: pip install 'subword[transformers]'") from error
+    from .formats import tokenizer_json  # not before: loading should not wait for it
+
     extra = {token.id: token.content for token in spec.extra}
     names = {f"{role}_token": extra[id] for role, id in spec.roles.items() if id in extra}
     standard = {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}

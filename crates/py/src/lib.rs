@@ -97,6 +97,11 @@ struct Policy(core::extra::Policy);
 #[pyclass(frozen, module = "subword._core")]
 struct Model(Arc<core::model::Model>);
 
+/// The rows of an array of two columns, side by side in memory.
+fn pairs_of(rows: &PyReadonlyArray2<'_, u32>) -> PyResult<Vec<(u32, u32)>> {
+    Ok(rows.as_slice()?.chunks_exact(2).map(|row| (row[0], row[1])).collect())
+}
+
 #[pymethods]
 impl Model {
     #[staticmethod]
@@ -113,10 +118,7 @@ impl Model {
         made: Option<PyReadonlyArray2<'_, u32>>,
     ) -> PyResult<Self> {
         let priority = match priority {
-            "merges" => {
-                let merges = merges.as_array();
-                Priority::Merges(merges.rows().into_iter().map(|row| (row[0], row[1])).collect())
-            }
+            "merges" => Priority::Merges(pairs_of(&merges)?),
             "rank" => Priority::Rank,
             _ => return Err(core::Error::format(format!("unknown priority {priority:?}"))).checked(),
         };
@@ -161,7 +163,7 @@ impl Model {
         unk: Option<u32>,
         flags: (bool, bool, bool),
     ) -> PyResult<Self> {
-        let merges: Vec<(u32, u32)> = merges.as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+        let merges = pairs_of(&merges)?;
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
         let (fuse_unk, byte_fallback, ignore_merges) = flags;
         let (prefix, suffix) = (affixes.0.into_bytes(), affixes.1.into_bytes());
@@ -203,7 +205,7 @@ impl Model {
         unk: u32,
         merges: PyReadonlyArray2<'_, u32>,
     ) -> PyResult<Self> {
-        let merges: Vec<(u32, u32)> = merges.as_array().rows().into_iter().map(|row| (row[0], row[1])).collect();
+        let merges = pairs_of(&merges)?;
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
         let (scores, kinds, precision) =
             (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -20,34 +21,13 @@ from ..errors import SubwordValueError, warn
 from ..spec import Spec, Split, SplitRegex
 from ..tokenizer import Text
 from ..writing import MissingFileError, os_error
-from . import (
-    clip,
-    compiled,
-    converting,
-    gguf,
-    hub,
-    known,
-    minbpe,
-    model_files,
-    model_folder,
-    native,
-    rwkv,
-    sentencepiece,
-    subword_nmt,
-    tekken,
-    tiktoken,
-    tokenizer_json,
-    vocab_merges,
-    vocab_txt,
-)
+from . import compiled, hub, known, model_folder
 from .bare import Input, LeftOutError
-from .converting import LossError
 from .files import read_file, write_file, write_files
-from .gguf_values import MAGIC as GGUF
-from .gguf_values import MAX_HEAD_BYTES
 
 if TYPE_CHECKING:
     from .comparing import NOT_COMPARED, Comparison, Difference, DifferenceError, compare
+    from .converting import LossError
 
 __all__ = [
     "FORMATS",
@@ -70,15 +50,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What `comparing` has, imported when it is asked for: loading should not wait for it."""
+    """What other files have, imported when it is asked for: loading should not wait for it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import comparing
-
-    return getattr(comparing, name)
+    return getattr(import_module(".converting" if name == "LossError" else ".comparing", __name__), name)
 
 
 AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+
+MODEL_FOLDER = "model-folder"
+
+GGUF_HEAD_BYTES = 2**28
+"""So much of a file is read at most; what it says before its tensors has some megabytes."""
 
 HEAD_BYTES = 4096
 """So much of a file is enough for `looks_like`."""
@@ -102,13 +85,13 @@ class Format:
     Attributes:
         suffixes: of file names by which `save` takes this format.
         names: what such files are called in a folder, as patterns.
+        module: the file here that reads and writes it.
+        starts: what such a file starts with, behind a byte-order mark and white space; nothing if that is not known.
         sign: what `looks_like` looks for, in words.
         looks_like: whether the bytes of a file, or the first `HEAD_BYTES` of them, are of this kind, sound or damaged.
         read: the spec that a file means.
         files: the file, and those beside it that are read, too.
         write: the file that holds a spec; a format of several files gives their names with their bytes.
-        parts: where in the file each of `PARTS` is, or None where the format has no place for it.
-        limits: what else it cannot hold.
         whole: it says all of a tokenizer. Others leave out the split pattern and the special tokens, and `load` takes
             these as arguments; in a folder, a whole one goes first.
         folder: it is a folder of files.
@@ -120,18 +103,34 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     names: tuple[str, ...]
+    module: str
     sign: str
     looks_like: Callable[[bytes], bool]
     read: Callable[[Input], Spec]
     write: Callable[[Spec], bytes] | Callable[[Spec], dict[str, bytes]]
-    parts: Mapping[str, str | None]
-    limits: str
+    starts: tuple[bytes, ...] = ()
     whole: bool = True
     folder: bool = False
     files: Callable[[Input], tuple[Input, ...]] = lambda file: (file,)
     said: Callable[[Spec], str | SplitRegex | None] = _split_pattern
     holds_chat: bool = False
     recognised: bool = True
+
+    @property
+    def parts(self) -> Mapping[str, str | None]:
+        """Where in the file each of `PARTS` is, or None where the format has no place for it."""
+        parts: Mapping[str, str | None] = import_module(f".{self.module}", __name__).PARTS
+        return parts
+
+    @property
+    def limits(self) -> str:
+        """What else it cannot hold."""
+        return str(import_module(f".{self.module}", __name__).LIMITS)
+
+
+def _of(module: str, name: str) -> Callable[..., Any]:
+    """A function of a file here, which is imported when that is called: loading should not wait for other formats."""
+    return lambda *arguments: getattr(import_module(f".{module}", __name__), name)(*arguments)
 
 
 def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
@@ -147,7 +146,7 @@ def _whole(read: Callable[[bytes, str], Spec]) -> Callable[[Input], Spec]:
 
 
 def _read_tokenizer_json(file: Input) -> Spec:
-    return _whole(lambda data, name: tokenizer_json.read(data, name, file.warn))(file)
+    return _whole(lambda data, name: _of("tokenizer_json", "read")(data, name, file.warn))(file)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -155,116 +154,115 @@ FORMATS: tuple[Format, ...] = (
         name="native",
         suffixes=(".subword",),
         names=("*.subword",),
+        module="native",
         sign="a first line 'subword tokenizer 1'",
-        looks_like=native.looks_like,
-        read=_whole(native.read),
-        write=native.write,
-        parts=native.PARTS,
-        limits=native.LIMITS,
+        starts=(b"subword tokenizer ",),
+        looks_like=_of("native", "looks_like"),
+        read=_whole(_of("native", "read")),
+        write=_of("native", "write"),
         holds_chat=True,
     ),
     Format(
         name="minbpe",
         suffixes=(),
         names=("*.model",),
+        module="minbpe",
         sign="a first line 'minbpe v1'",
-        looks_like=minbpe.looks_like,
-        read=_whole(minbpe.read),
-        write=minbpe.write,
-        parts=minbpe.PARTS,
-        limits=minbpe.LIMITS,
+        starts=(b"minbpe v",),
+        looks_like=_of("minbpe", "looks_like"),
+        read=_whole(_of("minbpe", "read")),
+        write=_of("minbpe", "write"),
     ),
     Format(
         name="gguf",
         suffixes=(".gguf",),
         names=("*.gguf",),
+        module="gguf",
         sign="bytes GGUF",
-        looks_like=gguf.looks_like,
-        read=_whole(gguf.read),
-        write=gguf.write,
-        parts=gguf.PARTS,
-        limits=gguf.LIMITS,
+        starts=(b"GGUF",),
+        looks_like=_of("gguf", "looks_like"),
+        read=_whole(_of("gguf", "read")),
+        write=_of("gguf", "write"),
         holds_chat=True,
     ),
     Format(
         name="sentencepiece",
         suffixes=(".model",),
         names=("*.model",),
+        module="sentencepiece",
         sign="bytes 0A … 0A",
-        looks_like=sentencepiece.looks_like,
-        read=_whole(sentencepiece.read),
-        write=sentencepiece.write,
-        parts=sentencepiece.PARTS,
-        limits=sentencepiece.LIMITS,
+        starts=(b"\n",),
+        looks_like=_of("sentencepiece", "looks_like"),
+        read=_whole(_of("sentencepiece", "read")),
+        write=_of("sentencepiece", "write"),
     ),
     Format(
         name="subword-nmt",
         suffixes=(".codes",),
         names=("*.codes",),
+        module="subword_nmt",
         sign="a first line '#version: …' and tokens that end in </w>, without a vocabulary beside it",
-        looks_like=subword_nmt.looks_like,
-        read=_whole(subword_nmt.read),
-        write=subword_nmt.write,
-        parts=subword_nmt.PARTS,
-        limits=subword_nmt.LIMITS,
+        starts=(b"#version:",),
+        looks_like=_of("subword_nmt", "looks_like"),
+        read=_whole(_of("subword_nmt", "read")),
+        write=_of("subword_nmt", "write"),
     ),
     Format(
         name="clip",
         suffixes=(".txt.gz",),
         names=("bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"),
+        module="clip",
         sign="a first line '\"bpe_simple_vocab_16e6.txt#version: …', compressed or not",
-        looks_like=clip.looks_like,
-        read=_whole(clip.read),
-        write=clip.write,
-        parts=clip.PARTS,
-        limits=clip.LIMITS,
+        starts=(b"\x1f\x8b", b'"bpe_simple_vocab'),
+        looks_like=_of("clip", "looks_like"),
+        read=_whole(_of("clip", "read")),
+        write=_of("clip", "write"),
     ),
     Format(
         name="vocab+merges",
         suffixes=(),
-        names=tuple(f"*{vocab}" for vocab, _ in vocab_merges.NAMES),
+        names=("*vocab.json", "*encoder.json"),
+        module="vocab_merges",
         sign="a JSON object of tokens and numbers, or a first line '#version: …'",
-        looks_like=vocab_merges.looks_like,
-        read=vocab_merges.read,
-        write=vocab_merges.write,
-        parts=vocab_merges.PARTS,
-        limits=vocab_merges.LIMITS,
+        starts=(b"{", b"#version:"),
+        looks_like=_of("vocab_merges", "looks_like"),
+        read=_of("vocab_merges", "read"),
+        write=_of("vocab_merges", "write"),
         whole=False,
         folder=True,
-        files=vocab_merges.pair,
+        files=_of("vocab_merges", "pair"),
     ),
     Format(
         name="tekken",
         suffixes=("tekken.json",),
         names=("*tekken*.json",),
+        module="tekken",
         sign="a JSON object with default_num_special_tokens in its config",
-        looks_like=tekken.looks_like,
-        read=_whole(tekken.read),
-        write=tekken.write,
-        parts=tekken.PARTS,
-        limits=tekken.LIMITS,
+        starts=(b"{",),
+        looks_like=_of("tekken", "looks_like"),
+        read=_whole(_of("tekken", "read")),
+        write=_of("tekken", "write"),
     ),
     Format(
         name="tokenizer.json",
         suffixes=(".json",),
         names=("tokenizer.json",),
+        module="tokenizer_json",
         sign="any other JSON object",
-        looks_like=tokenizer_json.looks_like,
+        starts=(b"{",),
+        looks_like=_of("tokenizer_json", "looks_like"),
         read=_read_tokenizer_json,
-        write=tokenizer_json.write,
-        parts=tokenizer_json.PARTS,
-        limits=tokenizer_json.LIMITS,
+        write=_of("tokenizer_json", "write"),
     ),
     Format(
-        name=model_files.NAME,
+        name=MODEL_FOLDER,
         suffixes=(),
         names=(),
+        module="model_files",
         sign="a folder with tokenizer.json and tokenizer_config.json",
-        looks_like=model_files.looks_like,
-        read=model_files.read,
-        write=model_files.write,
-        parts=model_files.PARTS,
-        limits=model_files.LIMITS,
+        looks_like=_of("model_files", "looks_like"),
+        read=_of("model_files", "read"),
+        write=_of("model_files", "write"),
         folder=True,
         holds_chat=True,
         recognised=False,
@@ -273,24 +271,22 @@ FORMATS: tuple[Format, ...] = (
         name="tiktoken",
         suffixes=(".tiktoken",),
         names=("*.tiktoken", "*.model"),
+        module="tiktoken",
         sign="a first line of base64, a space and a number",
-        looks_like=tiktoken.looks_like,
-        read=tiktoken.read,
-        write=tiktoken.write,
-        parts=tiktoken.PARTS,
-        limits=tiktoken.LIMITS,
+        looks_like=_of("tiktoken", "looks_like"),
+        read=_of("tiktoken", "read"),
+        write=_of("tiktoken", "write"),
         whole=False,
     ),
     Format(
         name="rwkv",
         suffixes=(),
         names=("rwkv_vocab*.txt",),
+        module="rwkv",
         sign="a first line of an id, a Python literal and its length",
-        looks_like=rwkv.looks_like,
-        read=rwkv.read,
-        write=rwkv.write,
-        parts=rwkv.PARTS,
-        limits=rwkv.LIMITS,
+        looks_like=_of("rwkv", "looks_like"),
+        read=_of("rwkv", "read"),
+        write=_of("rwkv", "write"),
         whole=False,
         said=lambda spec: None,
     ),
@@ -298,15 +294,14 @@ FORMATS: tuple[Format, ...] = (
         name="vocab.txt",
         suffixes=("vocab.txt",),
         names=("*vocab.txt",),
+        module="vocab_txt",
         sign="a line [UNK] among lines of one entry each",
-        looks_like=vocab_txt.looks_like,
-        read=vocab_txt.read,
-        write=vocab_txt.write,
-        parts=vocab_txt.PARTS,
-        limits=vocab_txt.LIMITS,
+        looks_like=_of("vocab_txt", "looks_like"),
+        read=_of("vocab_txt", "read"),
+        write=_of("vocab_txt", "write"),
         whole=False,
-        files=vocab_txt.files,
-        said=vocab_txt.said,
+        files=_of("vocab_txt", "files"),
+        said=_of("vocab_txt", "said"),
     ),
 )
 
@@ -377,7 +372,7 @@ def _input_of(
     if os.path.isdir(name):
         name = _file_in(name)
     try:
-        data = read_file(name, most={GGUF: MAX_HEAD_BYTES})
+        data = read_file(name, most={b"GGUF": GGUF_HEAD_BYTES})
     except MissingFileError as error:
         if os.path.basename(name) != name or "." in name:
             raise
@@ -416,7 +411,7 @@ def _format_of_content(file: Input) -> Format:
     row = _recognise(file.data)
     if row is not None:
         # Codes of subword-nmt and the merges of a vocabulary of GPT-1's kind are alike.
-        in_two = row.name == "subword-nmt" and vocab_merges.has_vocabulary(file)
+        in_two = row.name == "subword-nmt" and _of("vocab_merges", "has_vocabulary")(file)
         return next(row for row in FORMATS if row.name == "vocab+merges") if in_two else row
     if not file.data:
         raise file.error("the file is empty")
@@ -426,7 +421,13 @@ def _format_of_content(file: Input) -> Format:
 
 
 def _recognise(data: bytes) -> Format | None:
-    return next((row for row in FORMATS if row.looks_like(data)), None)
+    head = data[:HEAD_BYTES].removeprefix(b"\xef\xbb\xbf")
+    heads = (head, head.lstrip())
+    for row in FORMATS:
+        may_be = row.recognised and (not row.starts or any(head.startswith(row.starts) for head in heads))
+        if may_be and row.looks_like(data):
+            return row
+    return None
 
 
 def load_known(name: str) -> Spec:
@@ -479,6 +480,8 @@ def save(spec: Spec, path: AnyPath, format: str | None = None) -> Path:
     row = _format_of(name, format)
     written = row.write(spec)
     if row.parts["ids"] is not None:
+        from . import converting
+
         converting.checked(spec, name, lambda: _read_back(spec, row, name, written), True, (), always=False)
     if spec.chat and not row.holds_chat:
         warn(f"{name}: this format has no place for chat templates; a .subword file or a model's folder has")
@@ -526,6 +529,8 @@ def convert(
         DifferenceError: the two would differ; the message says on what. Nothing was written.
         SubwordValueError, SubwordOSError, FormatError: as for `load` and `save`.
     """
+    from . import converting
+
     spec = source if isinstance(source, Spec) else load(source)
     name = path_of(path)
     row = _format_of(name, format)
@@ -558,11 +563,11 @@ def _format_of(name: str, format: str | None) -> Format:
         if row.name == format if format is not None else name.lower().endswith(row.suffixes):
             return row
     if format is None and (name.endswith(("/", os.sep)) or os.path.isdir(name)):
-        return _format_of(name, model_files.NAME)
+        return _format_of(name, MODEL_FOLDER)
     names = ", ".join(row.name for row in FORMATS)
     if format is None:
         endings = ", ".join(f"{' or '.join(row.suffixes)} ({row.name})" for row in FORMATS if row.suffixes)
-        endings += f", or / ({model_files.NAME})"
+        endings += f", or / ({MODEL_FOLDER})"
         raise SubwordValueError(f"{name}: the name says no format; end it in {endings}, or pass format= ({names})")
     names = ", ".join(repr(row.name) for row in FORMATS)
     raise SubwordValueError(f"unknown format {format!r}; the formats are {names}")

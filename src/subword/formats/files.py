@@ -26,6 +26,9 @@ def read_file(path: str, what: str = "a tokenizer", most: Mapping[bytes, int] = 
         with open(path, "rb") as file:
             data = file.read(4)
             enough = most.get(data)
+            if enough is None and file.seekable():
+                file.seek(0)
+                data = b""  # with nothing in front, what follows is not copied
             data += file.read(MAX_FILE_BYTES + 1 if enough is None else enough - len(data))
     except OSError as error:
         raise os_error(error, f"cannot read {what}", path) from error

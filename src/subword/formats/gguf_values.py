@@ -36,9 +36,6 @@ _NAMES = ("u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "arra
 MOST_PAIRS = 2**16
 """More keys than this no model has."""
 
-MAX_HEAD_BYTES = 2**28
-"""So much of a file is read at most; what it says before its tensors has some megabytes."""
-
 
 class Value(NamedTuple):
     """A value and its type; of an array, the type of its items. Numbers of an array are one NumPy array."""

@@ -20,7 +20,6 @@ from ..spec import ExtraToken, Spec
 from . import model_folder, tokenizer_json
 from .bare import Input, refuse
 
-NAME = "model-folder"
 FILE = "tokenizer.json"
 STANDARD = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 """The roles that transformers has fields for."""

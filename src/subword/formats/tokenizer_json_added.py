@@ -46,17 +46,18 @@ def read_added_tokens(node: Node, tokens: AnyTokens, tell: Callable[[str], None]
         owner = tokens.token_of(id) or owners.setdefault(id, token.content)
         if owner != token.content:
             raise step["id"].error(f"the id {id} also belongs to {shown(owner)}")
-        added[token.content] = replace(token, id=id)
+        added[token.content] = token if token.id == id else replace(token, id=id)
     return added
 
 
 def _read_added_token(step: Node) -> ExtraToken:
     row = step.fields()
-    if set(map(type, row.values())) <= {bool, int, str} and [type(row.get(name)) for name in _ROW] == _ROW_TYPES:
-        content, id = row["content"], row["id"]
+    values: list[Any] = [*map(row.get, _ROW)]
+    if len(row) == len(_ROW) and [*map(type, values)] == _ROW_TYPES:
+        id, content, single_word, lstrip, rstrip, normalized, special = values
         if content.isascii() and content and 0 <= id <= MAX_ID:  # all but a few are such: no need to go one by one
-            kind: Any = "special" if row["special"] else "added"
-            return ExtraToken(id, content, kind, *(row[name] for name in (*FLAGS, "normalized")))
+            kind: Any = "special" if special else "added"
+            return ExtraToken(id, content, kind, single_word, lstrip, rstrip, normalized)
     special = step.get("special", False).flag()
     content = step["content"].text()
     if not content:

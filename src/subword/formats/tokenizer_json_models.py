@@ -105,7 +105,7 @@ def _read_bpe(root: Node, tokens: Tokens | None, stages: Sequence[Stage], tell: 
     model: Model
     is_plain = not (by_bytes or prefix or suffix or ignore_merges)
     falls_back = byte_fallback and all(tokens.entry(token) is not None for token in BYTES)
-    if is_plain and falls_back and unk is not None and not _are_odd(merges, unk):
+    if is_plain and falls_back and unk is not None and not np.any(merges == unk):
         kinds: dict[int | None, int] = {unk: UNKNOWN, **{tokens.id_of(token): BYTE for token in BYTES}}
         for token in added.values():
             if token.kind == "special" and tokens.entry(token.content) is not None:
@@ -179,12 +179,6 @@ def _without_specials(tokens: Tokens, specials: set[int], prefix: str) -> Any:
         first, second = tokens.vocab.piece_of(left) or b"", tokens.vocab.piece_of(right) or b""
         keep.append(not {first, second, first + second[start:]} & pieces)
     return tokens.merges[np.array(keep)]
-
-
-def _are_odd(merges: Any, unk: int) -> bool:
-    """Whether merges join the unknown token, or a pair twice."""
-    pairs = merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1]
-    return bool(np.any(merges == unk)) or len(np.unique(pairs)) < len(pairs)
 
 
 def _tell_of_dropout(node: Node, tell: Tell) -> None:

@@ -37,7 +37,7 @@ use crate::vocab::{show, Token, Vocab};
 pub use counts::{Counts, Entries};
 use merge::Queue;
 pub use prove::{Known, Proven};
-use rules::{Merge, Rules};
+use rules::Rules;
 use seams::Seams;
 pub use trie::Direction;
 use trie::Trie;
@@ -81,8 +81,10 @@ pub struct Bpe {
 enum EveryRule {
     /// `Bpe::rules` are all.
     Kept,
-    /// All, when they are first needed, of a merge list or (None) by ranks.
-    Made(Option<Vec<Merge>>, OnceLock<Rules>),
+    /// All of a merge list, when they are first needed,
+    Listed(Vec<(u32, u32)>, OnceLock<Rules>),
+    /// or by ranks.
+    Ranks(OnceLock<Rules>),
 }
 
 /// What `prove` found out about a vocabulary.
@@ -130,18 +132,23 @@ impl Bpe {
         };
         let pairs: &[(u32, u32)] = if let Priority::Merges(pairs) = &priority { pairs } else { &[] };
         let units = Units::new(units, &vocab, pairs)?;
+        let is_refuted = matches!(known, Some(Known::Refuted));
+        let proven = match known {
+            Some(Known::Proven(proven)) if units.is_none() && proven.entries.len() == vocab.len() => Some(proven),
+            _ => None,
+        };
         let merges = match &priority {
+            _ if proven.is_some() => None, // they were looked at before
             Priority::Merges(pairs) => Some(rules::merges(&vocab, pairs)?),
             Priority::Rank if units.is_none() => None,
             Priority::Rank => {
                 return Err(Error::format("only merges go with characters or an end-of-word marker, not ranks"))
             }
         };
-        let is_refuted = matches!(known, Some(Known::Refuted));
-        let in_order = match known {
-            _ if units.is_some() || is_refuted => Err(Vec::new()),
-            Some(Known::Proven(proven)) if proven.entries.len() == vocab.len() => Ok(proven),
-            _ => prove::in_order(&vocab, merges.as_deref()),
+        let in_order = match proven {
+            Some(proven) => Ok(proven),
+            None if units.is_some() || is_refuted => Err(Vec::new()),
+            None => prove::in_order(&vocab, merges.as_deref()),
         };
         let (proof, rules) = match in_order {
             Ok(Proven { entries, rules, failed: None }) => (Proof::Proved { entries, out_of_order: None }, rules),
@@ -155,9 +162,10 @@ impl Bpe {
                 }
             }
         };
-        let every_rule = match merges {
-            Some(merges) if merges.len() == rules.len() => EveryRule::Kept,
-            merges => EveryRule::Made(merges, OnceLock::new()),
+        let every_rule = match priority {
+            Priority::Merges(pairs) if pairs.len() == rules.len() => EveryRule::Kept,
+            Priority::Merges(pairs) => EveryRule::Listed(pairs, OnceLock::new()),
+            Priority::Rank => EveryRule::Ranks(OnceLock::new()),
         };
         Ok(Self {
             longest: (0..vocab.len() as Token).map(|token| vocab.piece_len(token)).max().unwrap_or(0),
@@ -302,8 +310,11 @@ impl Bpe {
         }
         let rules = match &self.every_rule {
             EveryRule::Kept => &self.rules,
-            EveryRule::Made(Some(merges), made) => built(made, || Rules::from_merges(merges)),
-            EveryRule::Made(None, made) => built(made, || Rules::from_ranks(&self.vocab)),
+            EveryRule::Listed(pairs, made) => built(made, || {
+                let merges = rules::merges(&self.vocab, pairs).unwrap_or_default(); // without an error, as before
+                Rules::from_merges(&merges)
+            }),
+            EveryRule::Ranks(made) => built(made, || Rules::from_ranks(&self.vocab)),
         };
         queue.start(&first, rules);
         queue.merge_some(rules, dropout, true);

@@ -12,7 +12,7 @@ use super::affixes;
 use super::rules::{Merge, Rule, Rules};
 use super::{merge, Made, Proof, SHORT};
 use crate::error::{Error, Result};
-use crate::memory::Table;
+use crate::memory::{prefetch, Table};
 use crate::parallel::both;
 use crate::vocab::{Token, Vocab};
 
@@ -86,6 +86,9 @@ impl Proven {
     }
 }
 
+/// So many cuts before they are looked at, what is known of their parts is read ahead.
+const AHEAD: usize = 16;
+
 /// A proof on its way: entries that are not made yet have neither a rank nor the length of a byte.
 struct Proving {
     entries: Table<Made>,
@@ -132,6 +135,11 @@ impl Proving {
         let mut next = cuts.next();
         tokens.all(|token| {
             let mut made = self.is_made(token);
+            if let Some(&(_, start, end)) = cuts.as_slice().get(AHEAD) {
+                prefetch(&self.entries, start as usize);
+                prefetch(&self.entries, end as usize);
+                self.rules.prepare(start, end);
+            }
             while let Some(&(_, start, end)) = next.filter(|&&(whole, ..)| whole == token) {
                 made = made || self.makes(start, end, Rule { rank: token, token });
                 next = cuts.next();

@@ -28,6 +28,8 @@ pub struct Rules {
     len: usize,
 }
 
+/// So many rules are added together, after the memory for all was read ahead.
+const BATCH: usize = 64;
 /// So many tags are looked at together.
 const TAGS: usize = 8;
 /// No pair has this key.
@@ -64,12 +66,6 @@ impl Rules {
     /// How many rules there are.
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    fn new(rules: impl ExactSizeIterator<Item = ((Token, Token), Rule)>) -> Self {
-        let mut table = Self::with_room(rules.len());
-        rules.for_each(|((left, right), rule)| table.add(left, right, rule));
-        table
     }
 
     #[inline]
@@ -129,7 +125,32 @@ impl Rules {
 
     /// A merge list.
     pub fn from_merges(merges: &[Merge]) -> Self {
-        Self::new(merges.iter().map(|&(left, right, rule)| ((left, right), rule)))
+        let mut rules = Self::with_room(merges.len());
+        for some in merges.chunks(BATCH) {
+            some.iter().for_each(|&(left, right, _)| rules.prepare(left, right));
+            some.iter().for_each(|&(left, right, rule)| rules.add(left, right, rule));
+        }
+        rules
+    }
+
+    /// The same of pairs of ids, of which nothing else is kept.
+    pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
+        let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining::new(vocab, pairs));
+        for start in (0..pairs.len()).step_by(BATCH) {
+            let some = start..pairs.len().min(start + BATCH);
+            for rank in some.clone() {
+                let (left, right) = joining.tokens(rank)?;
+                rules.prepare(left, right);
+            }
+            for rank in some {
+                let (left, right, rule) = joining.merge(rank)?;
+                if rules.get(left, right).is_some() {
+                    return Err(twice(vocab, rank, left, right));
+                }
+                rules.add(left, right, rule);
+            }
+        }
+        Ok(rules)
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -141,16 +162,15 @@ impl Rules {
             for cut in (1..piece.len()).filter(|&cut| exists[cut] && exists[piece.len() - cut]) {
                 let (left, right) = piece.split_at(cut);
                 if let (Some(left), Some(right)) = (vocab.find(left), vocab.find(right)) {
-                    rules.push(((left, right), Rule { rank: token, token }));
+                    rules.push((left, right, Rule { rank: token, token }));
                 }
             }
         }
-        Self::new(rules.into_iter())
+        Self::from_merges(&rules)
     }
 
     /// One rule an entry: its last merge, where every entry encodes to itself.
     pub fn from_entries(entries: &[Made]) -> Self {
-        const BATCH: usize = 64;
         let mut rules = Self::with_room(entries.len());
         for (some, first) in entries.chunks(BATCH).zip((0..).step_by(BATCH)) {
             some.iter().for_each(|made| rules.prepare(made.left, made.right));
@@ -168,38 +188,65 @@ pub type Merge = (Token, Token, Rule);
 /// The rules of a merge list: pairs of ids, the earliest first; each makes the entry that spells both.
 pub fn merges(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Vec<Merge>> {
     const NONE: u32 = u32::MAX;
-    let token = |rank, id| {
-        let none = || {
-            let (left, right) = pairs[rank];
-            Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"))
-        };
-        vocab.token_of_id(id).ok_or_else(none)
-    };
     // For each entry the last merge that makes it, and for each merge the one before that makes the same.
     let (mut makes, mut before) = (vec![NONE; vocab.len()], Vec::with_capacity(pairs.len()));
     let mut merges: Vec<Merge> = Vec::with_capacity(pairs.len());
-    let (mut joined, mut whole) = (Vec::new(), 0);
-    for (rank, &(left, right)) in pairs.iter().enumerate() {
-        let (left, right) = (token(rank, left)?, token(rank, right)?);
-        joined.clear();
-        joined.extend_from_slice(vocab.piece(left));
-        joined.extend_from_slice(vocab.piece(right));
-        whole = vocab.find_near(&joined, whole).ok_or_else(|| {
-            Error::format(format!("merge {rank} makes {}, which is no entry of the vocabulary", show(&joined)))
-        })?;
-        let mut same = makes[whole as usize];
+    let mut joining = Joining::new(vocab, pairs);
+    for rank in 0..pairs.len() {
+        let (left, right, rule) = joining.merge(rank)?;
+        let mut same = makes[rule.token as usize];
         before.push(same);
         while let Some(&(other, beside, _)) = merges.get(same as usize) {
             if (other, beside) == (left, right) {
-                let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
-                return Err(Error::format(format!("merge {rank} joins {left} and {right} a second time")));
+                return Err(twice(vocab, rank, left, right));
             }
             same = before[same as usize];
         }
-        makes[whole as usize] = rank as u32;
-        merges.push((left, right, Rule { rank: rank as u32, token: whole }));
+        makes[rule.token as usize] = rank as u32;
+        merges.push((left, right, rule));
     }
     Ok(merges)
+}
+
+fn twice(vocab: &Vocab, rank: usize, left: Token, right: Token) -> Error {
+    let (left, right) = (show(vocab.piece(left)), show(vocab.piece(right)));
+    Error::format(format!("merge {rank} joins {left} and {right} a second time"))
+}
+
+/// Finds what the pairs of a merge list make.
+struct Joining<'a> {
+    vocab: &'a Vocab,
+    pairs: &'a [(u32, u32)],
+    joined: Vec<u8>,
+    /// What the last one makes.
+    whole: Token,
+}
+
+impl<'a> Joining<'a> {
+    fn new(vocab: &'a Vocab, pairs: &'a [(u32, u32)]) -> Self {
+        Self { vocab, pairs, joined: Vec::new(), whole: 0 }
+    }
+
+    fn tokens(&self, rank: usize) -> Result<(Token, Token)> {
+        let (left, right) = self.pairs[rank];
+        let token = |id| {
+            let none = || Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"));
+            self.vocab.token_of_id(id).ok_or_else(none)
+        };
+        Ok((token(left)?, token(right)?))
+    }
+
+    fn merge(&mut self, rank: usize) -> Result<Merge> {
+        let (left, right) = self.tokens(rank)?;
+        self.joined.clear();
+        self.joined.extend_from_slice(self.vocab.piece(left));
+        self.joined.extend_from_slice(self.vocab.piece(right));
+        self.whole = self.vocab.find_near(&self.joined, self.whole).ok_or_else(|| {
+            let made = show(&self.joined);
+            Error::format(format!("merge {rank} makes {made}, which is no entry of the vocabulary"))
+        })?;
+        Ok((left, right, Rule { rank: rank as u32, token: self.whole }))
+    }
 }
 
 /// The slot at which a search starts, and the tag.

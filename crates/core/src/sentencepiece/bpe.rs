@@ -7,10 +7,11 @@ use std::cell::Cell;
 
 use super::neighbours::{characters, code, Neighbours};
 use crate::bpe::merge::{short, Queue};
-use crate::bpe::rules::{merges, Rule, Rules};
+use crate::bpe::rules::{Rule, Rules};
 use crate::bpe::SHORT;
 use crate::error::{Error, Result};
 use crate::hash::IntMap;
+use crate::parallel::both;
 use crate::random::Dropout;
 use crate::unigram::trie::{Trie, NONE};
 use crate::unigram::{char_len, Kind};
@@ -26,9 +27,7 @@ pub struct ScoreBpe {
     pub vocab: Vocab,
     /// By symbols: tokens, and behind them the characters that are in entries but are none.
     rules: Rules,
-    /// The symbols of ASCII characters, and of the others.
-    ascii: [Token; 128],
-    characters: IntMap<u64, Token>,
+    symbols: Symbols,
     /// The user-defined entries, which are taken first and never merge.
     frozen: Option<Trie>,
     /// Pairs of characters that some entry has side by side.
@@ -61,67 +60,64 @@ impl ScoreBpe {
         let is_matched = |token: Token| matches!(kinds.get(token as usize), Some(Kind::Normal | Kind::UserDefined));
         let find = |piece: &[u8]| vocab.find(piece).filter(|&token| is_matched(token));
         // Characters are symbols, whether they are entries or not.
-        let mut by_code: IntMap<u64, Token> = IntMap::default();
-        let mut next = vocab.len() as Token;
-        let mut beside = Vec::new();
-        for token in tokens().filter(|&token| is_matched(token)) {
-            let mut before = None;
-            for character in characters(vocab.piece(token)) {
-                let code = code(character);
-                by_code.entry(code.into()).or_insert_with(|| {
-                    find(character).unwrap_or_else(|| {
-                        next += 1;
-                        next - 1
-                    })
-                });
-                beside.extend(before.map(|before| (before, code)));
-                before = Some(code);
+        let spell = || {
+            let (mut symbols, mut neighbours) = (Symbols::default(), Neighbours::with_room(vocab.len()));
+            let mut next = vocab.len() as Token;
+            for token in tokens().filter(|&token| is_matched(token)) {
+                let mut before = None;
+                for character in characters(vocab.piece(token)) {
+                    let code = code(character);
+                    if symbols.get(code) == UNKNOWN {
+                        let symbol = find(character).unwrap_or(next);
+                        next += Token::from(symbol == next);
+                        symbols.set(code, symbol);
+                    }
+                    if let Some(before) = before {
+                        neighbours.add(before, code);
+                    }
+                    before = Some(code);
+                }
             }
-        }
-        beside.sort_unstable();
-        beside.dedup();
-        let symbol = |piece: &[u8]| {
-            let is_character = char_len(piece, 0) == piece.len();
-            if is_character {
-                by_code.get(&code(piece).into()).copied()
-            } else {
-                find(piece)
-            }
+            (symbols, neighbours)
+        };
+        let list = || match pairs {
+            [] => Ok(None),
+            pairs => Rules::from_pairs(&vocab, pairs).map(Some),
+        };
+        let ((symbols, neighbours), listed) = both(spell, list);
+        let symbol = |piece: &[u8]| match char_len(piece, 0) == piece.len() {
+            true => Some(symbols.get(code(piece))).filter(|&symbol| symbol != UNKNOWN),
+            false => find(piece),
         };
         let is_user_defined = |token: Token| kinds.get(token as usize) == Some(&Kind::UserDefined);
-        let mut rules: Vec<((Token, Token), Rule)> = Vec::new();
-        if !pairs.is_empty() {
-            rules = merges(&vocab, pairs)?.into_iter().map(|(left, right, rule)| ((left, right), rule)).collect();
-        }
-        for token in tokens().filter(|&token| pairs.is_empty() && is_matched(token)) {
-            let piece = vocab.piece(token);
-            let mut cut = 0;
-            for character in characters(piece) {
-                cut += character.len();
-                if cut == piece.len() {
-                    break;
-                }
-                let (left, right) = piece.split_at(cut);
-                if let (Some(left), Some(right)) = (symbol(left), symbol(right)) {
-                    if ![left, right].into_iter().any(is_user_defined) {
-                        rules.push(((left, right), Rule { rank: rank(token), token }));
+        let by_scores = || {
+            let mut rules = Vec::new();
+            for token in tokens().filter(|&token| is_matched(token)) {
+                let piece = vocab.piece(token);
+                let mut cut = 0;
+                for character in characters(piece) {
+                    cut += character.len();
+                    if cut == piece.len() {
+                        break;
+                    }
+                    let (left, right) = piece.split_at(cut);
+                    if let (Some(left), Some(right)) = (symbol(left), symbol(right)) {
+                        if ![left, right].into_iter().any(is_user_defined) {
+                            rules.push((left, right, Rule { rank: rank(token), token }));
+                        }
                     }
                 }
             }
-        }
-        let mut table = Rules::with_room(rules.len());
-        rules.into_iter().for_each(|((left, right), rule)| table.add(left, right, rule));
+            Rules::from_merges(&rules)
+        };
         let mut frozen: Vec<(&[u8], Token)> =
             tokens().filter(|&token| is_user_defined(token)).map(|token| (vocab.piece(token), token)).collect();
         frozen.sort_unstable();
-        let mut ascii = [UNKNOWN; 128];
-        (0..).zip(&mut ascii).for_each(|(byte, token)| *token = by_code.get(&byte).copied().unwrap_or(UNKNOWN));
         Ok(Self {
-            rules: table,
-            ascii,
+            rules: listed?.unwrap_or_else(by_scores),
+            symbols,
             frozen: if frozen.is_empty() { None } else { Some(Trie::new(&frozen)?) },
-            neighbours: Neighbours::new(&beside),
-            characters: by_code,
+            neighbours,
             vocab,
         })
     }
@@ -201,11 +197,9 @@ impl ScoreBpe {
         }
     }
 
+    #[inline]
     fn symbol(&self, character: &[u8]) -> Token {
-        match character {
-            [byte] if byte.is_ascii() => self.ascii[usize::from(*byte)],
-            _ => self.characters.get(&code(character).into()).copied().unwrap_or(UNKNOWN),
-        }
+        self.symbols.get(code(character))
     }
 
     /// What a symbol is that stands at a place of a text, and where it ends.
@@ -247,6 +241,50 @@ impl ScoreBpe {
             out.push(found);
             at = found.1;
         }
+    }
+}
+
+/// What characters are, by their bytes as a number; `UNKNOWN` where no entry has them.
+struct Symbols {
+    /// Those up to U+FFFF, in the order of Unicode.
+    near: Vec<Token>,
+    /// The others, and what is no character.
+    far: IntMap<u64, Token>,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Self { near: vec![UNKNOWN; 1 << 16], far: IntMap::default() }
+    }
+}
+
+impl Symbols {
+    #[inline]
+    fn get(&self, code: u32) -> Token {
+        match Self::near(code) {
+            Some(at) => self.near[at],
+            None => self.far.get(&code.into()).copied().unwrap_or(UNKNOWN),
+        }
+    }
+
+    fn set(&mut self, code: u32, symbol: Token) {
+        match Self::near(code) {
+            Some(at) => self.near[at] = symbol,
+            None => _ = self.far.insert(code.into(), symbol),
+        }
+    }
+
+    /// The place in `near` of a well-formed character.
+    #[inline]
+    fn near(code: u32) -> Option<usize> {
+        let [_, first, second, third] = code.to_be_bytes().map(usize::from);
+        let (at, least) = match code {
+            0..=0x7f => return Some(third),
+            _ if code & 0xffff_e0c0 == 0xc080 => ((second & 0x1f) << 6 | third & 0x3f, 0x80),
+            _ if code & 0xfff0_c0c0 == 0xe0_8080 => ((first & 0xf) << 12 | (second & 0x3f) << 6 | third & 0x3f, 0x800),
+            _ => return None,
+        };
+        (at >= least).then_some(at)
     }
 }
 

@@ -19,19 +19,28 @@ pub const FACTORS: [u32; 3] = [0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D];
 
 impl Neighbours {
     pub fn new(pairs: &[(u32, u32)]) -> Self {
-        let size = (pairs.len() * 16).next_power_of_two().clamp(64, 1 << 31);
-        let mut set = Self { bits: vec![0; size / 32], shift: 32 - size.trailing_zeros(), ascii: Box::new([0; 129]) };
-        for &(left, right) in pairs {
-            match right {
-                _ if left >= 0x80 => {}
-                0..0x80 => set.ascii[left as usize] |= 1 << right,
-                SPACE_CODE => set.ascii[128] |= 1 << left,
-                _ => {}
-            }
-            let at = set.place(left, right);
-            set.bits[at / 32] |= 1 << (at % 32);
-        }
+        // One of 64 pairs or fewer is taken for another, so that a unit is longer than it could be.
+        let mut set = Self::with_room(pairs.len() * 4);
+        pairs.iter().for_each(|&(left, right)| set.add(left, right));
         set
+    }
+
+    /// Without pairs yet, and with room for so many, of which most are the same as others.
+    pub fn with_room(pairs: usize) -> Self {
+        let size = (pairs * 16).next_power_of_two().clamp(64, 1 << 31);
+        Self { bits: vec![0; size / 32], shift: 32 - size.trailing_zeros(), ascii: Box::new([0; 129]) }
+    }
+
+    #[inline]
+    pub fn add(&mut self, left: u32, right: u32) {
+        match right {
+            _ if left >= 0x80 => {}
+            0..0x80 => self.ascii[left as usize] |= 1 << right,
+            SPACE_CODE => self.ascii[128] |= 1 << left,
+            _ => {}
+        }
+        let at = self.place(left, right);
+        self.bits[at / 32] |= 1 << (at % 32);
     }
 
     #[inline]
