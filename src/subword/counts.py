@@ -407,6 +407,17 @@ class CountTable:
             yield columns
 
 
+def table_of(counts: Any, texts: object, files: object) -> CountTable:
+    """The counts that a call is given instead of texts."""
+    if texts is not None or files is not None:
+        raise SubwordValueError("give texts, files= or counts=, one of the three")
+    items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
+    if not items:
+        raise SubwordValueError("counts is empty: give a table, or the path of one")
+    first, *others = (item if isinstance(item, CountTable) else CountTable.load(path_of(item)) for item in items)
+    return sum(others, first)
+
+
 def source_name(name: Any) -> str:
     """What a source can be called."""
     if string("source", name):

@@ -10,13 +10,13 @@ import numpy as np
 
 from .arguments import byte_count, choice, integer
 from .counting import count_source
-from .counts import CountTable, Splitting
+from .counts import CountTable, Splitting, table_of
 from .errors import SubwordValueError, warn
 from .remap import Remap
 from .sizes import number
 from .spec import MAX_ID, Digits, ExtraToken, MatchTokens, Packed, Split, Stage, Vocab, bpe_of
 from .tokenizer import Changed, Tokenizer
-from .training import TIE_RULES, table_of
+from .training import TIE_RULES
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from .arguments import byte_count, choice, integer, list_of, path_of, string, th
 from .byte_alphabet import GPT2_BYTE_ORDER
 from .checkpoint import Checkpoint
 from .counting import Progress, count_source
-from .counts import CountTable, Splitting, Weight
+from .counts import CountTable, Splitting, Weight, table_of
 from .errors import SubwordValueError, warn
 from .sizes import curve, history, number
 from .spec import BPE, MAX_ID, Decode, ExtraToken, Packed, Spec, SplitRegex, Stage, Template, Vocab
@@ -446,17 +446,6 @@ def _special_tokens(tokens: Iterable[str], *named: str | None) -> tuple[str, ...
     specials = [token_content(token) for token in list_of("special_tokens", tokens)]
     roles = (token_content(token) for token in named if token is not None)
     return (*specials, *(token for token in dict.fromkeys(roles) if token not in specials))
-
-
-def table_of(counts: Any, texts: object, files: object) -> CountTable:
-    """The counts that a call is given instead of texts."""
-    if texts is not None or files is not None:
-        raise SubwordValueError("give texts, files= or counts=, one of the three")
-    items = [counts] if isinstance(counts, (CountTable, str, os.PathLike)) else list_of("counts", counts)
-    if not items:
-        raise SubwordValueError("counts is empty: give a table, or the path of one")
-    first, *others = (item if isinstance(item, CountTable) else CountTable.load(path_of(item)) for item in items)
-    return sum(others, first)
 
 
 def _check_told(

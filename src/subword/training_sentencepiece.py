@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as own_field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from . import _core, charsmap
-from .arguments import choice, flag, integer, list_of, path_of, string, thread_count, token_content
-from .counting import Progress, count_texts, source_of
-from .counts import Splitting
+from .arguments import byte_count, choice, flag, integer, list_of, path_of, string, thread_count, token_content
+from .corpus.storing import Blocks
+from .counting import Progress, count_into, count_texts, source_of
+from .counts import CountTable, Part, Splitting, run_of, table_of
 from .errors import SubwordOSError, SubwordValueError, warn
 from .scripts import SCRIPTS
 from .spec import (
@@ -49,6 +51,12 @@ ROWS = 1 << 16
 PART = 1 << 20
 """Long texts are rewritten in parts of about so many bytes, which take ten times that while they are."""
 
+COUNTED_BY = ("spaces", "whitespace-split", "none")
+"""Patterns whose pieces hold whole words."""
+
+MOST = 2**63 - 1
+"""Counts and sums of them stay within."""
+
 _SPACE_IN_TEXT, _SPACE_IN_BYTES = (
     re.compile("(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])"),
     re.compile(b"(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])"),
@@ -66,6 +74,7 @@ def train_sentencepiece(
     texts: Iterable[Text | Mapping[str, Any]] | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
+    counts: CountTable | str | os.PathLike[str] | Iterable[CountTable | str | os.PathLike[str]] | None = None,
     vocab_size: int | None = None,
     model_type: Literal["unigram", "bpe", "word", "char"] = "unigram",
     character_coverage: float = 0.9995,
@@ -101,6 +110,7 @@ def train_sentencepiece(
     hard_vocab_limit: bool = True,
     field: str = "text",
     errors: Literal["keep", "strict", "replace"] = "keep",
+    memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tokenizer:
@@ -108,11 +118,17 @@ def train_sentencepiece(
 
     Options have SentencePiece's names and meanings; where a default is another, text is not lost: a character without
     an entry becomes its bytes, spaces are kept, and nothing is folded. The result is the same for any number of
-    threads. Words are counted first, so memory grows with the different words, about 30 bytes for each of their
-    characters; without `split_by_whitespace` each text is one word.
+    threads. Words are counted first, so memory grows with the different words (`memory_to_learn` has the figures);
+    without `split_by_whitespace` each text is one word.
 
     Args:
         texts, files, field, errors, threads, progress: as for `train`.
+        counts: what `count_pieces` gave instead of texts, as for `train`. Each piece is a text of its own, as often as
+            it was counted. So with the pattern `"spaces"` or `"whitespace-split"`, words are learned from as they are
+            from text between whose words there is one space; with `"none"`, from texts as they are. The special tokens
+            that text was cut at become control symbols, where they are no other symbols.
+        memory: how much memory may be taken, in bytes or as in `"2GB"`. Counts beyond it go to disk; learning needs the
+            different words in memory, and an error says how much that is if it is more.
         vocab_size: how many entries there are in the end, with symbols, bytes and the unknown piece. Words and
             characters are all taken if it is not given.
         model_type: `"unigram"`: a unigram language model (Kudo 2018, "Subword Regularization"). `"bpe"`: again and
@@ -154,6 +170,12 @@ def train_sentencepiece(
     }
     controls = [token_content(symbol) for symbol in list_of("control_symbols", control_symbols)]
     defined = [token_content(symbol) for symbol in list_of("user_defined_symbols", user_defined_symbols)]
+    limit = None if memory is None else byte_count("memory", memory)
+    given = None if counts is None else table_of(counts, texts, files)
+    if given is not None:
+        _check_splitting(given.splitting)
+        known = {*controls, *defined, *(piece for piece, id in roles.values() if id >= 0)}
+        controls += [token for token in given.splitting.special_tokens if token not in known]
     spelled = defined
     if model_type == "word":  # which are looked up with the space in front
         spelled = [name for own in defined for name in ([own] if own.startswith("▁") else [own, f"▁{own}"])]
@@ -190,21 +212,20 @@ def train_sentencepiece(
         flag("allow_whitespace_only_pieces", allow_whitespace_only_pieces),
     )
     words = r"▁[^▁]*|[^▁]+" if model_type == "word" else _pattern(rules)
-    counted = _words(
-        _Splitting(
-            normalizer=normalizer,
-            words=words,
-            kept=tuple(spelled),
-            rules_have_no_spaces=not precompiled_charsmap and normalization_rule_tsv is None,
-        ),
-        texts,
-        files,
-        string("field", field),
-        errors,
-        spelled,
-        thread_count(threads),
-        progress,
+    splitting = _Splitting(
+        normalizer=normalizer,
+        words=words,
+        kept=tuple(spelled),
+        rules_have_no_spaces=not precompiled_charsmap and normalization_rule_tsv is None,
     )
+    if given is None:
+        items = source_of(texts, files, string("field", field), errors, splitting, limit)
+        if splitting.can_be_cut:
+            items = ((part,) for text in items for whole in text for part in _cut(whole))
+        table = count_texts(items, splitting, "", limit, None, thread_count(threads), progress, hashed=False)
+    else:
+        table = _recount(given, splitting, limit, thread_count(threads))
+    counted = _words(table, spelled, table.text_bytes if given is None else given.text_bytes)
     if not len(counted.counts):
         raise SubwordValueError("there is nothing to train on: the texts hold no words")
     room = None if asked is None else asked - len(symbols)
@@ -434,40 +455,86 @@ def _pattern(rules: Rules) -> str:
     return f"[^▁]*{marks}|[^▁]+" if suffix else f"{marks}[^▁]*|[^▁]+"
 
 
-def _words(
-    splitting: _Splitting,
-    texts: Any,
-    files: Any,
-    field: str,
-    errors: str,
-    defined: list[str],
-    threads: int,
-    progress: Progress | None,
-) -> _Counted:
-    """The different words without user-defined symbols."""
-    items = source_of(texts, files, field, errors, splitting, None)
-    if splitting.can_be_cut:
-        items = ((part,) for text in items for whole in text for part in _cut(whole))
-    table = count_texts(items, splitting, "", None, None, threads, progress, hashed=False)
+def _check_splitting(splitting: Splitting) -> None:
+    """That counted pieces are what stands between white space, or whole texts."""
+    if splitting.digits != "pattern" or splitting.normalization is not None:
+        raise SubwordValueError(
+            "the counts were made with digits= or normalization=, which such a tokenizer does not have: count again "
+            "without, and say how text is rewritten with normalization_rule_name="
+        )
+    if not isinstance(splitting.pattern, SplitRegex) and splitting.pattern not in COUNTED_BY:
+        raise SubwordValueError(
+            f"the counts were made with the pattern {splitting.pattern!r}, which cuts words: count with one of "
+            f"{', '.join(map(repr, COUNTED_BY))}"
+        )
+
+
+def _recount(table: CountTable, splitting: _Splitting, memory: int | None, threads: int) -> CountTable:
+    """The words of counted texts: a source for each power of two, of which counts are sums."""
+    blocks = Blocks(None if memory is None else memory // 8, None)
+    sources, runs = {}, []
+    for power in range(63):
+
+        def texts(bit: int = 1 << power) -> Iterator[tuple[bytes]]:
+            for data, offsets, counts, *_ in table.rows(ROWS):
+                places = np.flatnonzero(counts & bit)
+                for start, end in zip(offsets[places].tolist(), offsets[places + 1].tolist(), strict=True):
+                    yield (data[start:end],)
+
+        counted = count_into(blocks.add, texts(), splitting, memory, threads, None, None)
+        if counted.pieces:
+            name = f"{power:02}"
+            sources[name] = (Part(counted.pieces),)
+            runs += [run_of(blocks, handles, (name,)) for handles in counted.runs]
+    return CountTable(splitting, sources, False, 0, runs)
+
+
+def _words(table: CountTable, defined: list[str], size: int | None) -> _Counted:
+    """The different words without user-defined symbols. `size`: how many bytes the text has."""
     parts: list[bytes] = []
     lengths: list[Any] = [np.zeros(1, dtype=np.int64)]
-    counts: list[Any] = []
+    counts: list[Any] = [np.zeros(0, dtype=np.int64)]
     longest_first = "|".join(re.escape(symbol) for symbol in sorted(defined, key=len, reverse=True))
     cuts = re.compile(longest_first.replace("\\ ", "▁").encode()) if defined else None
-    for data, offsets, number, *_ in table.rows(ROWS):
-        if cuts is None:
+    if cuts is None and list(table.sources) == [""]:
+        for data, offsets, number, *_ in table.rows(ROWS):
             parts.append(data)
             lengths.append(np.diff(offsets))
             counts.append(number)
-            continue
-        for start, end, count in zip(offsets, offsets[1:], number, strict=False):
-            kept = [part for part in cuts.split(data[start:end]) if part]
-            parts += kept
-            lengths.append(np.array([len(part) for part in kept], dtype=np.int64))
-            counts.append(np.full(len(kept), count))
-    sizes = np.concatenate(lengths)
-    every = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
-    return _Counted(b"".join(parts), np.cumsum(sizes), every, table.text_bytes)
+    else:
+        total = 0
+        every = _weighed(table)
+        while words := list(islice(every, ROWS)):
+            rows = [
+                (part, count)
+                for word, count in words
+                for part in ([word] if cuts is None else cuts.split(word))
+                if part
+            ]
+            total += sum(len(part) * count for part, count in rows)
+            if total > MOST:
+                raise SubwordValueError("the words are counted too often: 2^63 bytes of text and more; train on a part")
+            parts += (part for part, _ in rows)
+            lengths.append(np.array([len(part) for part, _ in rows], dtype=np.int64))
+            counts.append(np.array([count for _, count in rows], dtype=np.int64))
+    return _Counted(b"".join(parts), np.cumsum(np.concatenate(lengths)), np.concatenate(counts), size)
+
+
+def _weighed(table: CountTable) -> Iterator[tuple[bytes, int]]:
+    """The words, each once, with the sum of its counts, those of a power of two that often."""
+    powers = [int(name or 0) for name in table.sources]
+    last, sum = b"", 0
+    for data, offsets, counts, _, sources in table.rows(ROWS):
+        columns = (offsets.tolist(), offsets[1:].tolist(), counts.tolist(), sources.tolist())
+        for start, end, count, source in zip(*columns, strict=False):
+            word = data[start:end]
+            if word != last and last:
+                yield last, sum
+                sum = 0
+            last = word
+            sum += count << powers[source]
+    if last:
+        yield last, sum
 
 
 # ======================== learning ========================

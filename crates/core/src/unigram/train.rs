@@ -278,8 +278,9 @@ impl<'t> Trainer<'t> {
         self.is_alive.iter().filter(|&&is_alive| is_alive).count()
     }
 
+    /// The score of the rarest entry. Where no character of the texts may be in one, none is left: that of all there is.
     fn worst(&self) -> f64 {
-        self.alive().map(|piece| self.scores[piece]).fold(f64::INFINITY, f64::min)
+        self.alive().map(|piece| self.scores[piece]).reduce(f64::min).unwrap_or(0.0)
     }
 
     fn alive(&self) -> impl Iterator<Item = usize> + '_ {
