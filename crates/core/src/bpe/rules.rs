@@ -68,7 +68,6 @@ impl Rules {
         self.len
     }
 
-
     #[inline]
     pub fn get(&self, left: Token, right: Token) -> Option<Rule> {
         let key = key(left, right);
@@ -134,9 +133,9 @@ impl Rules {
         rules
     }
 
-    /// The same of pairs of ids, of which nothing else is kept.
-    pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
-        let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining::new(vocab, pairs));
+    /// The same of pairs of ids, of which nothing else is kept. `known` is what `made` gave for the same rules.
+    pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)], known: Option<&[Token]>) -> Result<Self> {
+        let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining { known, ..Joining::new(vocab, pairs) });
         for start in (0..pairs.len()).step_by(BATCH) {
             let some = start..pairs.len().min(start + BATCH);
             for rank in some.clone() {
@@ -152,6 +151,17 @@ impl Rules {
             }
         }
         Ok(rules)
+    }
+
+    /// What each merge of a list makes, the first of them first.
+    pub fn made(&self) -> Vec<Token> {
+        let mut made = vec![0; self.len];
+        for (_, rule) in self.slots.iter().filter(|&&(key, _)| key != NO_KEY) {
+            if let Some(token) = made.get_mut(rule.rank as usize) {
+                *token = rule.token;
+            }
+        }
+        made
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -218,6 +228,8 @@ fn twice(vocab: &Vocab, rank: usize, left: Token, right: Token) -> Error {
 struct Joining<'a> {
     vocab: &'a Vocab,
     pairs: &'a [(u32, u32)],
+    /// What they make, where it is known.
+    known: Option<&'a [Token]>,
     joined: Vec<u8>,
     /// What the last one makes.
     whole: Token,
@@ -225,14 +237,13 @@ struct Joining<'a> {
 
 impl<'a> Joining<'a> {
     fn new(vocab: &'a Vocab, pairs: &'a [(u32, u32)]) -> Self {
-        Self { vocab, pairs, joined: Vec::new(), whole: 0 }
+        Self { vocab, pairs, known: None, joined: Vec::new(), whole: 0 }
     }
 
     fn tokens(&self, rank: usize) -> Result<(Token, Token)> {
         let (left, right) = self.pairs[rank];
         let token = |id| {
-            let none =
-                || Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"));
+            let none = || Error::format(format!("merge {rank} ({left}, {right}): the vocabulary has no id {id}"));
             self.vocab.token_of_id(id).ok_or_else(none)
         };
         Ok((token(left)?, token(right)?))
@@ -240,6 +251,14 @@ impl<'a> Joining<'a> {
 
     fn merge(&mut self, rank: usize) -> Result<Merge> {
         let (left, right) = self.tokens(rank)?;
+        if let Some(known) = self.known {
+            // It may come from a file, so nothing may lead out of the vocabulary.
+            let len = self.vocab.piece_len(left) + self.vocab.piece_len(right);
+            let fits = |&token: &Token| (token as usize) < self.vocab.len() && self.vocab.piece_len(token) == len;
+            let token = known.get(rank).copied().filter(fits);
+            let token = token.ok_or_else(|| Error::format("what the merges make does not fit the vocabulary"))?;
+            return Ok((left, right, Rule { rank: rank as u32, token }));
+        }
         self.joined.clear();
         self.joined.extend_from_slice(self.vocab.piece(left));
         self.joined.extend_from_slice(self.vocab.piece(right));
