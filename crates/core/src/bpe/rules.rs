@@ -135,15 +135,23 @@ impl Rules {
 
     /// The same of pairs of ids, of which nothing else is kept. `known` is what `made` gave for the same rules.
     pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)], known: Option<&[Token]>) -> Result<Self> {
+        // It may come from a file, so nothing may lead out of the vocabulary.
+        let fits = |known: &[Token]| known.len() == pairs.len() && known.iter().all(|&at| (at as usize) < vocab.len());
+        if !known.is_none_or(fits) {
+            return Err(Error::format("what the merges make does not fit the vocabulary"));
+        }
         let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining { known, ..Joining::new(vocab, pairs) });
+        let mut tokens = Vec::with_capacity(BATCH);
         for start in (0..pairs.len()).step_by(BATCH) {
             let some = start..pairs.len().min(start + BATCH);
+            tokens.clear();
             for rank in some.clone() {
                 let (left, right) = joining.tokens(rank)?;
                 rules.prepare(left, right);
+                tokens.push((left, right));
             }
-            for rank in some {
-                let (left, right, rule) = joining.merge(rank)?;
+            for (rank, &(left, right)) in some.zip(&tokens) {
+                let rule = joining.rule(rank, left, right)?;
                 if rules.get(left, right).is_some() {
                     return Err(twice(vocab, rank, left, right));
                 }
@@ -251,13 +259,12 @@ impl<'a> Joining<'a> {
 
     fn merge(&mut self, rank: usize) -> Result<Merge> {
         let (left, right) = self.tokens(rank)?;
+        Ok((left, right, self.rule(rank, left, right)?))
+    }
+
+    fn rule(&mut self, rank: usize, left: Token, right: Token) -> Result<Rule> {
         if let Some(known) = self.known {
-            // It may come from a file, so nothing may lead out of the vocabulary.
-            let len = self.vocab.piece_len(left) + self.vocab.piece_len(right);
-            let fits = |&token: &Token| (token as usize) < self.vocab.len() && self.vocab.piece_len(token) == len;
-            let token = known.get(rank).copied().filter(fits);
-            let token = token.ok_or_else(|| Error::format("what the merges make does not fit the vocabulary"))?;
-            return Ok((left, right, Rule { rank: rank as u32, token }));
+            return Ok(Rule { rank: rank as u32, token: known[rank] });
         }
         self.joined.clear();
         self.joined.extend_from_slice(self.vocab.piece(left));
@@ -266,7 +273,7 @@ impl<'a> Joining<'a> {
             let made = show(&self.joined);
             Error::format(format!("merge {rank} makes {made}, which is no entry of the vocabulary"))
         })?;
-        Ok((left, right, Rule { rank: rank as u32, token: self.whole }))
+        Ok(Rule { rank: rank as u32, token: self.whole })
     }
 }
 
