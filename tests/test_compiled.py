@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -22,7 +23,7 @@ from vocabularies import byte_vocab, rank_spec
 import subword
 from subword import FormatError, SplitRegex, SubwordWarning, Tokenizer, _core, formats
 from subword.formats import compiled, known
-from subword.spec import BPE, Decode, ExtraToken, MatchTokens, Spec, Split, Vocab
+from subword.spec import BPE, Decode, ExtraToken, MatchTokens, ScoreBPE, Spec, Split, Vocab
 
 WORDS = (b"th", b"the", b" t", b" the", b"he", b"\xe4\xb8", b"\xe4\xb8\xad", b" a", b"aa", b"aaaa")
 RANKS = {bytes([byte]): byte for byte in range(256)} | {word: id for id, word in enumerate(WORDS, 256)}
@@ -316,9 +317,30 @@ def test_the_proof_of_another_vocabulary_is_refused() -> None:
     model, other = rank_spec(RANKS, "gpt2").model, merges_model()
     with pytest.raises(FormatError, match="does not fit the vocabulary"):
         model.compiled(other.compiled().made())
-    columns = np.zeros((len(model.vocab), 2), dtype=np.uint32)
-    with pytest.raises(FormatError, match="three columns"):
+    columns = np.zeros(len(model.vocab) * 2, dtype=np.uint32)
+    with pytest.raises(FormatError, match="does not fit the vocabulary"):
         model.compiled(columns)
+
+
+def test_what_merges_make_is_known_or_refused() -> None:
+    pieces = ["<unk>", "a", "b", "ab", "ba", "aba", "bab"]
+    vocab = Vocab.of((piece.encode(), id) for id, piece in enumerate(pieces))
+    pairs = np.array([(1, 2), (2, 1), (3, 1), (2, 3)], dtype=np.uint32)
+
+    def model() -> ScoreBPE:
+        return ScoreBPE(vocab, np.zeros(len(vocab)), 0, np.array([4] + [0] * 6, np.uint8), "float64", pairs)
+
+    found = model().compiled().made()
+    assert found is not None
+    assert found.tolist() == [3, 4, 5, 6]
+    plain, known = model(), model()
+    known.compiled(found)
+    texts = ["".join(letters) for letters in itertools.product("abc", repeat=6)]
+    rows = [subword.Tokenizer(Spec((), each)).encode_batch(texts) for each in (plain, known)]
+    assert rows[0] == rows[1]
+    for wrong in ([3, 4, 5], [3, 4, 5, 6, 6], [3, 4, 5, 7], []):
+        with pytest.raises(FormatError, match="does not fit the vocabulary"):
+            model().compiled(np.array(wrong, dtype=np.uint32))
 
 
 def test_a_checksum_tells_all_small_changes() -> None:

@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("against", ["tokenizers", "tiktoken"])
+@pytest.mark.parametrize("against", ["tokenizers", "tiktoken", "transformers"])
 def test_the_same(file: str, against: str) -> None:
     pytest.importorskip(against)
     found = doctor.check(file, against=against)
@@ -58,6 +58,16 @@ def test_sentencepiece(tmp_path: Path) -> None:
     subword.train_sentencepiece(text, vocab_size=278).save(tmp_path / "a.model")
     found = doctor.check(str(tmp_path / "a.model"), speed=False)
     assert (found.peer.name, found.difference) == ("sentencepiece", None)
+
+
+@pytest.mark.parametrize("against", ["tokenizers", "tiktoken", "transformers"])
+def test_added_tokens(tmp_path: Path, against: str) -> None:
+    """tiktoken knows no added tokens, so there they are special ones; the others read what is written of the file."""
+    pytest.importorskip(against)
+    spec = spec_of(END, ExtraToken(301, "[PAD301]", "added"))
+    (tmp_path / "a.subword").write_bytes(native.write(spec))
+    found = doctor.check(str(tmp_path / "a.subword"), ["the[PAD301]cat<|end|>", "[PAD301]"], against, speed=False)
+    assert found.difference is None
 
 
 def test_a_difference_is_shortest(tmp_path: Path) -> None:

@@ -378,6 +378,12 @@ def test_nothing_of_a_tokenizer_can_be_changed(tok: Tokenizer) -> None:
                 mapping["eos"] = 1  # type: ignore[index]
 
 
+@pytest.mark.parametrize("content", ["<|a|>", "<|ä|>"])
+def test_an_extra_token_of_no_kind_is_refused(content: str) -> None:
+    with pytest.raises(SubwordValueError, match=r"ExtraToken\.kind"):
+        ExtraToken(300, content, "bogus")  # type: ignore[arg-type]
+
+
 def test_tens_of_thousands_of_extra_tokens(tmp_path: Path) -> None:
     """Some of these steps grew with the square of their number."""
     names = [f"<|{number}|>" for number in range(50_000)]

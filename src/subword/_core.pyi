@@ -113,6 +113,10 @@ class Entries:
         """Rows of (left id, right id)."""
 
     @property
+    def made(self) -> _U32:
+        """The index of the entry that each merge makes."""
+
+    @property
     def merged(self) -> npt.NDArray[np.bool_]:
         """Whether a merge joins or makes an entry, for each."""
 
@@ -180,8 +184,9 @@ class Model:
         precision: str,
         unk: int,
         merges: _U32,
+        made: _U32 | None,
     ) -> Model:
-        """`algorithm` is "unigram" or "merges"."""
+        """`algorithm` is "unigram", "merges", "words" or "characters"; `made` as for `bpe`."""
 
     def segmentations(self, piece: bytes) -> Segmentations:
         """All segmentations of a piece by a unigram model."""
@@ -191,9 +196,11 @@ class Model:
     @staticmethod
     def longest_match(pieces: bytes, offsets: _U64, ids: _U32) -> Model: ...
     def made(self) -> _U32 | None:
-        """What need not be proved again: how each entry is made, shape (entries, 3): two indices of entries and a rank.
+        """What need not be found out again when the same model is made.
 
-        No rows where it is refuted that all are made so. None for models about which nothing is known.
+        Of a BPE over bytes, how each entry is made: two indices of entries and a rank, three numbers an entry; nothing
+        where it is refuted that all are made so. Of a "merges" model with a list, the index of the entry that each
+        merge makes. None for models about which nothing is known.
         """
 
 @final

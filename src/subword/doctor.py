@@ -250,7 +250,9 @@ def _tiktoken(file: str, kind: str, tok: Tokenizer) -> Peer:
         ranks, reads = load_tiktoken_bpe(file), os.path.basename(file)
     else:
         ranks, reads = dict(model.vocab.items()), "the ranks as subword reads them"
-    theirs = tiktoken.Encoding("checked", pat_str=regex, mergeable_ranks=ranks, special_tokens=tok.special_tokens)
+    # It has one kind of them: what is always taken from text is there if all are allowed.
+    extra = {token.content: token.id for token in tok.spec.extra if token.kind != "unmatchable"}
+    theirs = tiktoken.Encoding("checked", pat_str=regex, mergeable_ranks=ranks, special_tokens=extra)
     return Peer(
         "tiktoken",
         metadata.version("tiktoken"),

@@ -195,7 +195,7 @@ class ReferenceEngine:
         tokens: list[tuple[int, Span]] = []
         for unit in self.units(data, policy):
             if isinstance(unit, Segment):
-                tokens += self.encode_piece(unit)
+                tokens += self.encode_piece(unit, data)
             else:
                 tokens.append((unit[0].id, unit[1]))
         if add_special_tokens:
@@ -214,11 +214,11 @@ class ReferenceEngine:
             at += size
         units: list[Segment | tuple[ExtraToken, Span]] = [Segment(text, spans)]
         for stage in self.spec.stages:
-            run = self.stage(stage, policy)
+            run = self.stage(stage, policy, data)
             units = [out for unit in units for out in (run(unit) if isinstance(unit, Segment) else [unit])]
-        return iter(units)
+        return (unit for unit in units if not isinstance(unit, Segment) or unit.text)
 
-    def stage(self, stage: Stage, policy: ReferencePolicy) -> Callable[[Segment], Iterable[Any]]:
+    def stage(self, stage: Stage, policy: ReferencePolicy, data: bytes) -> Callable[[Segment], Iterable[Any]]:
         if isinstance(stage, MatchTokens):
             return lambda segment: self.match(segment, policy, stage.normalized)
         if isinstance(stage, Normalize):
@@ -230,7 +230,7 @@ class ReferenceEngine:
                 Segment(segment.text[a:b], segment.spans[a:b]) for a, b in CUTS[type(stage)](stage, segment.text)
             )
         if isinstance(stage, ByteAlphabet):
-            return lambda segment: [in_alphabet(segment)]
+            return lambda segment: [in_alphabet(segment, data)]
         if isinstance(stage, (Replace, ReplaceRegex, Nmt)):
             return lambda segment: made_of(segment, REWRITES[type(stage)](stage, segment.text))
         if isinstance(stage, (Precompiled, StripMarks, Strip, Metaspace)):
@@ -304,17 +304,12 @@ class ReferenceEngine:
             return content
         for stage in self.spec.stages[: self.spec.stages.index(MatchTokens(True))]:
             if content and not isinstance(stage, (MatchTokens, PrefixSpace, SentencePiece)):
-                made = self.stage(stage, self.ordinary_policy)(Segment(content, [(0, 0)] * len(content)))
+                made = self.stage(stage, self.ordinary_policy, b"")(Segment(content, [(0, 0)] * len(content)))
                 content = "".join(segment.text for segment in made)
         return content
 
-    def encode_piece(self, piece: Segment) -> Iterator[tuple[int, Span]]:
-        # A byte of a character that did not change has its own span, one of a rewritten character the whole source.
-        spans: list[Span] = []
-        for char, (start, end) in zip(piece.text, piece.spans, strict=True):
-            size = len(char.encode("utf-8", "surrogateescape"))
-            own = size == end - start
-            spans += [(start + i, start + i + 1) if own else (start, end) for i in range(size)]
+    def encode_piece(self, piece: Segment, data: bytes) -> Iterator[tuple[int, Span]]:
+        spans = [span for char, span in zip(*piece, strict=True) for span in byte_spans(char, span, data)]
         at = 0
         for id, after in self.model.encode(piece.text):
             start = spans[at][0] if at < len(spans) else spans[-1][1]
@@ -700,15 +695,16 @@ def made_of(segment: Segment, parts: Iterable[tuple[int, int, str]]) -> list[Seg
     return [Segment(out, out_spans)] if out else []
 
 
-def in_alphabet(segment: Segment) -> Segment:
+def byte_spans(char: str, span: Span, data: bytes) -> list[Span]:
+    """Of each byte of a character that stands for a part of a text: its own if the character stands there, else all."""
+    made, (start, end) = char.encode("utf-8", "surrogateescape"), span
+    return [(at, at + 1) for at in range(start, end)] if made == data[start:end] else [span] * len(made)
+
+
+def in_alphabet(segment: Segment, data: bytes) -> Segment:
     """Each byte as a character, with its own span where it has one."""
-    out, out_spans = list[str](), list[Span]()
-    for char, (start, end) in zip(*segment, strict=True):
-        data = char.encode("utf-8", "surrogateescape")
-        own = len(data) == end - start
-        out.append(to_alphabet(data))
-        out_spans += [(start + at, start + at + 1) if own else (start, end) for at in range(len(data))]
-    return Segment("".join(out), out_spans)
+    out = "".join(to_alphabet(char.encode("utf-8", "surrogateescape")) for char in segment.text)
+    return Segment(out, [span for char, span in zip(*segment, strict=True) for span in byte_spans(char, span, data)])
 
 
 def whole_text(segment: Segment, stage: Precompiled | StripMarks | Strip | Metaspace) -> Segment:

@@ -508,7 +508,9 @@ class Scored:
         return [self.spelled(self.vocab.pieces[int(at)]) for at in np.flatnonzero(self.kinds == kind)]
 
     def compiled(self, made: Ids | None = None) -> _core.Model:
-        """The model as the core runs it: compiled once, and shared. Nothing of it is proved, so `made` is None.
+        """The model as the core runs it: compiled once, and shared.
+
+        `made` is what its method `made` gave for the same model before, or what reading the merges has found.
 
         Raises:
             FormatError: the model contradicts itself.
@@ -519,7 +521,16 @@ class Scored:
             pieces, offsets, ids = self.vocab.packed()
             pairs = merges.reshape(-1, 2)
             compiled = _core.Model.scored(
-                pieces, offsets, ids, self.ALGORITHM, scores, kinds, self.precision, self.unk, pairs
+                pieces,
+                offsets,
+                ids,
+                self.ALGORITHM,
+                scores,
+                kinds,
+                self.precision,
+                self.unk,
+                pairs,
+                None if made is None else np.require(made, np.uint32, _PLAIN),
             )
             object.__setattr__(self, "_compiled", compiled)
         return cast("_core.Model", self._compiled)

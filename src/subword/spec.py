@@ -139,9 +139,7 @@ __all__ = [
 # ======================== extra tokens and template ========================
 
 Kind: TypeAlias = Literal["special", "added", "unmatchable"]
-
-
-_PLAIN_TOKEN = [int, str, str, *[bool] * 4]
+_KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +163,20 @@ class ExtraToken:
     normalized: bool = False
 
     def __post_init__(self) -> None:
-        flags = (self.single_word, self.lstrip, self.rstrip, self.normalized)
-        is_plain = [*map(type, (self.id, self.content, self.kind, *flags))] == _PLAIN_TOKEN
-        if is_plain and 0 <= self.id <= MAX_ID and self.content and self.content.isascii():
+        if (
+            type(self.id) is int
+            and 0 <= self.id <= MAX_ID
+            and type(self.content) is str
+            and self.content
+            and self.content.isascii()
+            and type(self.kind) is str
+            and self.kind in _KINDS
+            and type(self.single_word) is type(self.lstrip) is type(self.rstrip) is type(self.normalized) is bool
+        ):
             return  # nearly all are such, and there may be many thousands
         check_fields(self)
+        if self.kind not in _KINDS:
+            raise SubwordValueError(f"ExtraToken.kind must be one of {', '.join(_KINDS)}, not {self.kind!r}")
         token_content(self.content)
         if self.id > MAX_ID:
             raise SubwordValueError(f"the id {self.id} of the token {self.content!r} is beyond the largest, {MAX_ID}")

@@ -118,7 +118,7 @@ impl CharRule {
                 Change::Drop => keep(kept, at, &[], len, &mut out),
                 Change::Space => keep(kept, at, b" ", len, &mut out),
                 Change::Pad => {
-                    keep(kept, at, b" ", len, &mut out);
+                    keep(kept, at, b" ", 0, &mut out);
                     keep(at, at + len, b" ", 0, &mut out);
                 }
             }

@@ -28,6 +28,8 @@ pub struct Entries {
     pub others: Vec<(String, u32)>,
     /// Pairs of ids, the first to be merged first.
     pub merges: Vec<[u32; 2]>,
+    /// What each of them makes.
+    pub made: Vec<Token>,
     /// Whether merges join or make an entry, for each.
     pub merged: Vec<bool>,
 }
@@ -148,17 +150,18 @@ impl Entries {
             return None;
         }
         let vocab = Vocab::new(pieces, &offsets, ids).ok()?;
-        Some(Self { vocab, offsets, others, merges: Vec::new(), merged: Vec::new() })
+        Some(Self { vocab, offsets, others, merges: Vec::new(), made: Vec::new(), merged: Vec::new() })
     }
 
-    fn take(&mut self, Merges { pairs, merged, .. }: Merges) {
-        (self.merges, self.merged) = (pairs, merged);
+    fn take(&mut self, Merges { pairs, made, merged, .. }: Merges) {
+        (self.merges, self.made, self.merged) = (pairs, made, merged);
     }
 }
 
 /// Merges on their way into `Entries`.
 struct Merges {
     pairs: Vec<[u32; 2]>,
+    made: Vec<Token>,
     merged: Vec<bool>,
     /// For each entry the last merge that makes it, and for each merge the one before that makes the same.
     makes: Vec<u32>,
@@ -179,10 +182,10 @@ const NONE: u32 = u32::MAX;
 impl Merges {
     fn new(entries: &Entries) -> Self {
         let len = entries.vocab.len();
-        let (pairs, before) = (Vec::with_capacity(len), Vec::with_capacity(len));
+        let (pairs, made, before) = (Vec::with_capacity(len), Vec::with_capacity(len), Vec::with_capacity(len));
         let (merged, makes) = (vec![false; len], vec![NONE; len]);
         let (joined, cuts, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { pairs, merged, makes, before, whole: 0, joined, cuts, parts }
+        Self { pairs, made, merged, makes, before, whole: 0, joined, cuts, parts }
     }
 
     /// A list of pairs, all as `["a", "b"]` or all as `"a b"`.
@@ -248,6 +251,7 @@ impl Merges {
             }
             self.makes[self.whole as usize] = u32::try_from(self.pairs.len()).ok()?;
             self.pairs.push(pair);
+            self.made.push(self.whole);
             [left, right, self.whole].iter().for_each(|&token| self.merged[token as usize] = true);
         }
         self.joined.clear();

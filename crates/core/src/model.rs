@@ -179,9 +179,13 @@ impl Model {
         self.bpe().map_or(usize::MAX, Bpe::longest)
     }
 
-    /// What need not be found out again when the same model is made: see `Bpe::made`.
+    /// What need not be found out again when the same model is made: see `Bpe::made` and `ScoreBpe::made`.
     pub fn made(&self) -> Option<Vec<u32>> {
-        self.bpe().and_then(Bpe::made)
+        match self {
+            Self::Bpe(bpe) => bpe.made(),
+            Self::Scored(scored) => scored.made(),
+            _ => None,
+        }
     }
 
     /// What the last merge of each entry joins; None where none does, or where the model has no merges.

@@ -146,8 +146,10 @@ impl Form {
             if normalized == cluster {
                 spans.extend((start..start + cluster.len()).map(|i| segment.span(i, i + 1)));
             } else if let Some(sources) = self.sources(cluster) {
+                let mut at = 0;
                 for (len, (from, to)) in sources {
-                    match len == to - from {
+                    at += len;
+                    match normalized.get(at - len..at) == cluster.get(from..to) {
                         true => spans.extend((start + from..start + to).map(|i| segment.span(i, i + 1))),
                         false => spans.extend(std::iter::repeat_n(segment.span(start + from, start + to), len)),
                     }

@@ -65,6 +65,7 @@ impl Scored {
         precision: Precision,
         unk: u32,
         merges: &[(u32, u32)],
+        known: Option<&[Token]>,
     ) -> Result<Self> {
         if scores.len() != vocab.len() || kinds.len() != vocab.len() {
             let (scores, kinds, entries) = (scores.len(), kinds.len(), vocab.len());
@@ -94,7 +95,7 @@ impl Scored {
             bytes: (lacking == 0).then_some(bytes),
             algorithm: match algorithm {
                 "unigram" => Algorithm::Unigram(Unigram::new(vocab, scores, kinds, precision)?),
-                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges)?),
+                "merges" => Algorithm::Merges(ScoreBpe::new(vocab, scores, kinds, merges, known)?),
                 "words" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Words)?),
                 "characters" => Algorithm::Lookup(Lookup::new(vocab, kinds, Unit::Characters)?),
                 _ => return Err(Error::format(format!("unknown algorithm {algorithm:?}"))),
@@ -118,6 +119,14 @@ impl Scored {
             }
         }
         Ok(made)
+    }
+
+    /// What need not be found out again when the same model is made; `new` takes it as `known`.
+    pub fn made(&self) -> Option<Vec<Token>> {
+        match &self.algorithm {
+            Algorithm::Merges(model) => model.made(),
+            Algorithm::Unigram(_) | Algorithm::Lookup(_) => None,
+        }
     }
 
     /// Whether `part_end` and `encode_part` can be used.

@@ -19,6 +19,8 @@ pub struct Entries {
     #[pyo3(get)]
     merges: Py<PyArray2<u32>>,
     #[pyo3(get)]
+    made: Py<PyArray1<u32>>,
+    #[pyo3(get)]
     merged: Py<PyArray1<bool>>,
     #[pyo3(get)]
     others: Vec<(String, u32)>,
@@ -35,7 +37,7 @@ impl Entries {
 
 impl Entries {
     fn new(py: Python<'_>, entries: entries::Entries) -> PyResult<Self> {
-        let entries::Entries { vocab, offsets, others, merges, merged } = entries;
+        let entries::Entries { vocab, offsets, others, merges, made, merged } = entries;
         let (pieces, ids) = vocab.packed();
         let (pieces, ids, len) = (PyBytes::new(py, pieces).unbind(), ids.to_vec(), merges.len());
         Ok(Self {
@@ -43,6 +45,7 @@ impl Entries {
             offsets: offsets.into_pyarray(py).unbind(),
             ids: ids.into_pyarray(py).unbind(),
             merges: merges.into_flattened().into_pyarray(py).reshape([len, 2])?.unbind(),
+            made: made.into_pyarray(py).unbind(),
             merged: merged.into_pyarray(py).unbind(),
             others,
             vocab,

@@ -11,9 +11,7 @@ mod text;
 use std::ffi::CString;
 use std::sync::Arc;
 
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
@@ -115,7 +113,7 @@ impl Model {
         priority: &str,
         ignore_merges: bool,
         units: (String, String, Option<u32>),
-        made: Option<PyReadonlyArray2<'_, u32>>,
+        made: Option<PyReadonlyArray1<'_, u32>>,
     ) -> PyResult<Self> {
         let priority = match priority {
             "merges" => Priority::Merges(pairs_of(&merges)?),
@@ -129,11 +127,7 @@ impl Model {
         };
         let units = UnitRow { by_characters, end_of_word: units.1.into_bytes(), unk: units.2 };
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
-        let made = match made.as_ref().map(|made| (made.shape()[1], made.as_slice())) {
-            None => None,
-            Some((3, Ok(made))) => Some(made),
-            Some(_) => return Err(core::Error::format("how entries are made is told in three columns")).checked(),
-        };
+        let made = made.as_ref().map(|made| made.as_slice()).transpose()?;
         interruptible(py, |_| {
             let vocab = || Vocab::new(pieces.to_vec(), offsets, ids.to_vec());
             let (known, vocab) = match made {
@@ -204,14 +198,16 @@ impl Model {
         precision: &str,
         unk: u32,
         merges: PyReadonlyArray2<'_, u32>,
+        made: Option<PyReadonlyArray1<'_, u32>>,
     ) -> PyResult<Self> {
         let merges = pairs_of(&merges)?;
+        let made = made.as_ref().map(|made| made.as_slice()).transpose()?;
         let (offsets, ids) = side_by_side(&offsets, &ids)?;
         let (scores, kinds, precision) =
             (scores.as_slice()?, pieces::kinds(kinds.as_slice()?), pieces::precision(precision)?);
         interruptible(py, |_| {
             let vocab = Vocab::new(pieces.to_vec(), offsets, ids.to_vec())?;
-            Scored::new(algorithm, vocab, scores, &kinds, precision, unk, &merges)
+            Scored::new(algorithm, vocab, scores, &kinds, precision, unk, &merges, made)
         })
         .map(|scored| Self(Arc::new(core::model::Model::Scored(scored))))
     }
@@ -246,13 +242,9 @@ impl Model {
             .map(|longest| Self(Arc::new(core::model::Model::LongestMatch(longest))))
     }
 
-    fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u32>>>> {
+    fn made<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<u32>>>> {
         let rows = interruptible(py, |_| Ok(self.0.made()))?;
-        rows.map(|rows| {
-            let len = rows.len() / 3;
-            rows.into_pyarray(py).reshape([len, 3])
-        })
-        .transpose()
+        Ok(rows.map(|rows| rows.into_pyarray(py)))
     }
 }
 

@@ -153,7 +153,7 @@ def _unpacked(kept: BufferedReader) -> tuple[Spec, list[str]]:
     plain = buffers | {"pieces": buffers["pieces"].tobytes()}
     roles, notes, chat, padded = (header.get(name) for name in ("roles", "notes", "chat", "padded"))
     spec = Spec.from_outline(header["outline"], plain, roles, notes, chat, padded)
-    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4").reshape(-1, 3))
+    spec.model.compiled(None if made is None else np.frombuffer(made, "<u4"))
     return spec, header["warnings"]
 
 

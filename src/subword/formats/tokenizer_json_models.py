@@ -111,6 +111,7 @@ def _read_bpe(root: Node, tokens: Tokens | None, stages: Sequence[Stage], tell: 
             if token.kind == "special" and tokens.entry(token.content) is not None:
                 kinds.setdefault(token.id, UNUSED)
         model = ScoreBPE(tokens.vocab, np.zeros(len(tokens.vocab)), unk, _kinds(tokens.vocab, kinds), "float64", merges)
+        model.compiled(tokens.made if len(merges) == len(tokens.merges) else None)  # it is needed anyway
     elif by_bytes:
         model = BPE(without(tokens.vocab, gone), merges, "merges", ignore_merges, end_of_word=suffix)
     else:

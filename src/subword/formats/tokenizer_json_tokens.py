@@ -27,7 +27,8 @@ class AnyTokens(Protocol):
 class Tokens:
     """The tokens of a BPE: those that spell something, packed, the others, and the merges as rows of ids.
 
-    `merged` says of each entry whether merges join or make it.
+    `merged` says of each entry whether merges join or make it, and `made` at which place the entry stands that each
+    merge makes, if that is known.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Tokens:
         others: dict[str, int],
         by_characters: bool,
         find: Callable[[bytes], int | None],
+        made: npt.NDArray[np.uint32] | None = None,
     ) -> None:
+        self.made = made
         self.vocab, self.merges, self.merged, self.others = vocab, merges, merged, others
         self.by_characters = by_characters
         self._find = find
@@ -50,7 +53,8 @@ class Tokens:
         for numbers in (entries.offsets, entries.ids, entries.merges):
             numbers.setflags(write=False)  # so that nothing copies them
         vocab = Vocab(Packed(entries.pieces, entries.offsets), entries.ids)
-        return cls(vocab, entries.merges, entries.merged, dict(entries.others), by_characters, entries.find)
+        others = dict(entries.others)
+        return cls(vocab, entries.merges, entries.merged, others, by_characters, entries.find, entries.made)
 
     @classmethod
     def of(cls, ids: dict[str, int], pairs: list[tuple[str, str]], by_characters: bool, prefix: str) -> Tokens:

@@ -133,17 +133,25 @@ impl Rules {
         rules
     }
 
-    /// The same of pairs of ids, of which nothing else is kept.
-    pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)]) -> Result<Self> {
-        let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining::new(vocab, pairs));
+    /// The same of pairs of ids, of which nothing else is kept. `known` is what `made` gave for the same rules.
+    pub fn from_pairs(vocab: &Vocab, pairs: &[(u32, u32)], known: Option<&[Token]>) -> Result<Self> {
+        // It may come from a file, so nothing may lead out of the vocabulary.
+        let fits = |known: &[Token]| known.len() == pairs.len() && known.iter().all(|&at| (at as usize) < vocab.len());
+        if !known.is_none_or(fits) {
+            return Err(Error::format("what the merges make does not fit the vocabulary"));
+        }
+        let (mut rules, mut joining) = (Self::with_room(pairs.len()), Joining { known, ..Joining::new(vocab, pairs) });
+        let mut tokens = Vec::with_capacity(BATCH);
         for start in (0..pairs.len()).step_by(BATCH) {
             let some = start..pairs.len().min(start + BATCH);
+            tokens.clear();
             for rank in some.clone() {
                 let (left, right) = joining.tokens(rank)?;
                 rules.prepare(left, right);
+                tokens.push((left, right));
             }
-            for rank in some {
-                let (left, right, rule) = joining.merge(rank)?;
+            for (rank, &(left, right)) in some.zip(&tokens) {
+                let rule = joining.rule(rank, left, right)?;
                 if rules.get(left, right).is_some() {
                     return Err(twice(vocab, rank, left, right));
                 }
@@ -151,6 +159,17 @@ impl Rules {
             }
         }
         Ok(rules)
+    }
+
+    /// What each merge of a list makes, the first of them first.
+    pub fn made(&self) -> Vec<Token> {
+        let mut made = vec![0; self.len];
+        for (_, rule) in self.slots.iter().filter(|&&(key, _)| key != NO_KEY) {
+            if let Some(token) = made.get_mut(rule.rank as usize) {
+                *token = rule.token;
+            }
+        }
+        made
     }
 
     /// tiktoken's rule: any two neighbours that together spell an entry may merge, the lowest id first.
@@ -217,6 +236,8 @@ fn twice(vocab: &Vocab, rank: usize, left: Token, right: Token) -> Error {
 struct Joining<'a> {
     vocab: &'a Vocab,
     pairs: &'a [(u32, u32)],
+    /// What they make, where it is known.
+    known: Option<&'a [Token]>,
     joined: Vec<u8>,
     /// What the last one makes.
     whole: Token,
@@ -224,7 +245,7 @@ struct Joining<'a> {
 
 impl<'a> Joining<'a> {
     fn new(vocab: &'a Vocab, pairs: &'a [(u32, u32)]) -> Self {
-        Self { vocab, pairs, joined: Vec::new(), whole: 0 }
+        Self { vocab, pairs, known: None, joined: Vec::new(), whole: 0 }
     }
 
     fn tokens(&self, rank: usize) -> Result<(Token, Token)> {
@@ -238,6 +259,13 @@ impl<'a> Joining<'a> {
 
     fn merge(&mut self, rank: usize) -> Result<Merge> {
         let (left, right) = self.tokens(rank)?;
+        Ok((left, right, self.rule(rank, left, right)?))
+    }
+
+    fn rule(&mut self, rank: usize, left: Token, right: Token) -> Result<Rule> {
+        if let Some(known) = self.known {
+            return Ok(Rule { rank: rank as u32, token: known[rank] });
+        }
         self.joined.clear();
         self.joined.extend_from_slice(self.vocab.piece(left));
         self.joined.extend_from_slice(self.vocab.piece(right));
@@ -245,7 +273,7 @@ impl<'a> Joining<'a> {
             let made = show(&self.joined);
             Error::format(format!("merge {rank} makes {made}, which is no entry of the vocabulary"))
         })?;
-        Ok((left, right, Rule { rank: rank as u32, token: self.whole }))
+        Ok(Rule { rank: rank as u32, token: self.whole })
     }
 }
 

@@ -27,6 +27,7 @@ pub struct ScoreBpe {
     pub vocab: Vocab,
     /// By symbols: tokens, and behind them the characters that are in entries but are none.
     rules: Rules,
+    is_listed: bool,
     symbols: Symbols,
     /// The user-defined entries, which are taken first and never merge.
     frozen: Option<Trie>,
@@ -36,8 +37,14 @@ pub struct ScoreBpe {
 
 impl ScoreBpe {
     /// `scores` and `kinds` are those of the entries, in the order of the vocabulary. With `pairs` of ids, only these
-    /// merge, the first of them first.
-    pub fn new(vocab: Vocab, scores: &[f64], kinds: &[Kind], pairs: &[(u32, u32)]) -> Result<Self> {
+    /// merge, the first of them first; `known` is what `made` gave for the same model.
+    pub fn new(
+        vocab: Vocab,
+        scores: &[f64],
+        kinds: &[Kind],
+        pairs: &[(u32, u32)],
+        known: Option<&[Token]>,
+    ) -> Result<Self> {
         let tokens = || 0..vocab.len() as Token;
         if scores.len() != vocab.len() || kinds.len() != vocab.len() {
             return Err(Error::format("there must be a score and a kind for each entry"));
@@ -82,7 +89,7 @@ impl ScoreBpe {
         };
         let list = || match pairs {
             [] => Ok(None),
-            pairs => Rules::from_pairs(&vocab, pairs).map(Some),
+            pairs => Rules::from_pairs(&vocab, pairs, known).map(Some),
         };
         let ((symbols, neighbours), listed) = both(spell, list);
         let symbol = |piece: &[u8]| match char_len(piece, 0) == piece.len() {
@@ -114,12 +121,18 @@ impl ScoreBpe {
             tokens().filter(|&token| is_user_defined(token)).map(|token| (vocab.piece(token), token)).collect();
         frozen.sort_unstable();
         Ok(Self {
+            is_listed: !pairs.is_empty(),
             rules: listed?.unwrap_or_else(by_scores),
             symbols,
             frozen: if frozen.is_empty() { None } else { Some(Trie::new(&frozen)?) },
             neighbours,
             vocab,
         })
+    }
+
+    /// What need not be found out again: what each merge of the list makes, if there is a list.
+    pub fn made(&self) -> Option<Vec<Token>> {
+        self.is_listed.then(|| self.rules.made())
     }
 
     /// Appends the tokens of `text`, each with the byte at which it ends. UNKNOWN stands for one character that is no

@@ -117,6 +117,9 @@ impl Made<'_, '_> {
 
     /// Puts other bytes in the place of some.
     fn replace(&mut self, from: usize, to: usize, new: &[u8]) {
+        if from < to && &self.segment.bytes[from..to] == new {
+            return self.keep(from, to);
+        }
         self.bytes.extend_from_slice(new);
         let span = self.segment.span(from, to);
         self.spans.resize(self.bytes.len(), span);
