@@ -19,7 +19,8 @@ pub const FACTORS: [u32; 3] = [0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D];
 
 impl Neighbours {
     pub fn new(pairs: &[(u32, u32)]) -> Self {
-        let size = (pairs.len() * 16).next_power_of_two().clamp(64, 1 << 31);
+        // One of 64 pairs or fewer is taken for another, so that a unit is longer than it could be.
+        let size = (pairs.len() * 64).next_power_of_two().clamp(64, 1 << 31);
         let mut set = Self { bits: vec![0; size / 32], shift: 32 - size.trailing_zeros(), ascii: Box::new([0; 129]) };
         for &(left, right) in pairs {
             match right {
