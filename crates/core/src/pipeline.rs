@@ -1016,3 +1016,68 @@ fn map_texts<'t>(items: Vec<Item<'t>>, change: impl Fn(Segment<'t>) -> Segment<'
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages(rows: &[&[&str]]) -> Pipeline {
+        let rows: Vec<StageRow> = rows.iter().map(|row| row.iter().map(|&field| field.to_owned()).collect()).collect();
+        Pipeline::new(&rows, Vec::new()).expect("sound stages")
+    }
+
+    /// Each character of the first plane between letters, behind a mark, and before marks that combine, and texts of such
+    /// characters: words one after the other become the pieces that the whole text becomes.
+    #[test]
+    fn words_become_what_the_text_becomes() {
+        let (clean, pad, split): (&[&str], &[&str], &[&str]) =
+            (&["CleanText", "8.0"], &["PadChinese"], &["SplitPunctuation", "8.0"]);
+        let lowercase: &[&str] = &["Lowercase", "false", "17.0"];
+        let strip: &[&str] = &["StripAccents", "8.0"];
+        let decomposed = |form: &'static str| -> [&str; 3] { ["Normalize", form, crate::normalize::VERSION] };
+        let pipelines = [
+            stages(&[clean, pad, &decomposed("NFD"), strip, lowercase, split]),
+            stages(&[clean, pad, split]),
+            stages(&[&decomposed("NFKD"), lowercase, split]),
+        ];
+        let mut state = 1u64;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as u32 % below
+        };
+        let marks = ['\u{301}', '\u{3099}', '\u{323}', '、', ' ', '漢'];
+        let mut texts: Vec<String> =
+            ('\0'..='\u{ffff}').map(|c| format!("a{c}b、{c}\u{301}{c}\u{3099}\u{323}漢{c}")).collect();
+        for _ in 0..20_000 {
+            let base = random(0xff00);
+            let letter = |random: &mut dyn FnMut(u32) -> u32| match random(4) {
+                0 => marks[random(6) as usize],
+                _ => char::from_u32(base + random(0x100)).unwrap_or('Å'),
+            };
+            texts.push((0..random(30)).map(|_| letter(&mut random)).collect());
+        }
+        for pipeline in &pipelines {
+            let policy = pipeline.extras.policy(|_| false, Vec::new()).expect("a policy");
+            assert!(pipeline.takes_words_alone(&policy));
+            for text in &texts {
+                let (mut found, mut right) = (Vec::new(), Vec::new());
+                let words = pipeline.run_words(text.as_bytes(), &policy, &|| false, |unit| {
+                    if let Unit::Pieces { segment, bounds } = unit {
+                        for &(start, end) in bounds {
+                            pipeline.rewrite_word(&segment.bytes[start..end], |piece| found.push(piece.to_vec()));
+                        }
+                    }
+                    Ok(())
+                });
+                let whole = pipeline.run(text.as_bytes(), &policy, false, &|| false, |unit| {
+                    if let Unit::Pieces { segment, bounds } = unit {
+                        right.extend(bounds.iter().map(|&(start, end)| segment.bytes[start..end].to_vec()));
+                    }
+                    Ok(())
+                });
+                assert!(words.is_ok() && whole.is_ok());
+                assert_eq!(found, right, "{text:?}");
+            }
+        }
+    }
+}

@@ -210,11 +210,11 @@ impl Groups {
             if best == 0 {
                 break;
             }
-            for byte in 0..128 {
+            for (byte, left) in left.iter_mut().enumerate() {
                 made.front[byte] |= ((all >> byte & 1) as u8) << group;
                 if behind >> byte & 1 == 1 {
                     made.behind[byte] |= 1 << group;
-                    left[byte] &= !all;
+                    *left &= !all;
                 }
             }
         }
@@ -326,7 +326,7 @@ mod avx512 {
         /// The cuts of a block beside characters beyond ASCII. None, and nothing done, where there are bytes that are not
         /// well-formed, or characters of four.
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2")]
-        pub fn wide_block(&mut self, text: &[u8], base: usize, cuts: &Cuts, model: &Scored) -> Option<u64> {
+        pub(super) fn wide_block(&mut self, text: &[u8], base: usize, cuts: &Cuts, model: &Scored) -> Option<u64> {
             let neighbours = model.neighbours()?;
             let ((first, inside), (second, _), (third, _)) =
                 (load(text, base), load(text, base + 1), load(text, base + 2));
