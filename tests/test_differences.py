@@ -139,7 +139,7 @@ BYTES = [(f"<0x{byte:02X}>".encode(), 10 + byte) for byte in range(256)]
 
 SETTINGS: dict[str, tuple[Any, dict[str, Any], set[str]]] = {
     # a model, what is changed, and the texts of which one is to show it
-    "ignore_merges": (CHARACTERS, {"ignore_merges": True}, {"cab"}),
+    "ignore_merges": (CHARACTERS, {"ignore_merges": True}, {"##b"}),
     "unk": (CHARACTERS, {"unk": 1}, set()),
     "no unk": (CHARACTERS, {"unk": None}, set()),
     "fuse_unk": (CHARACTERS, {"fuse_unk": True}, set()),

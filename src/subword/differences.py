@@ -158,6 +158,10 @@ def _oddness(data: bytes) -> int:
     return int(not text.isprintable())
 
 
+def _by_length(text: bytes) -> tuple[int, bytes]:
+    return len(text), text
+
+
 def _shown(pair: _Pair, text: bytes, way: str) -> Shown | None:
     """A text with what the two give, if that is not the same."""
     one, other = (_given(tok, text, way) for tok in (pair.one, pair.other))
@@ -256,7 +260,7 @@ def _texts_for_setting(values: Sequence[Any]) -> Iterator[bytes]:
 
 def _entries_apart(one: Tokenizer, other: Tokenizer) -> list[bytes]:
     """Entries that two do not encode alike, as text: a few, the shortest first."""
-    texts = sorted({_spelled(one, id) for _, id in one.spec.model.vocab.items()}, key=len)
+    texts = sorted({_spelled(one, id) for _, id in one.spec.model.vocab.items()}, key=_by_length)
     rows = (tok.encode_batch(texts, **_WAYS[ORDINARY]) for tok in (one, other))
     try:
         apart = (text for text, mine, theirs in zip(texts, *rows, strict=True) if mine != theirs)
@@ -309,7 +313,7 @@ def _text_with(pair: _Pair, id: int, *pieces: bytes | None) -> Shown | None:
         if piece is None:
             continue
         spelled = {piece, *(_spelled(tok, id) for tok in (pair.one, pair.other))}
-        for text in sorted(spelled, key=len):
+        for text in sorted(spelled, key=_by_length):
             for way in (ALLOWED, ORDINARY) if extra else (ORDINARY,):
                 shown = _shown(pair, text, way)
                 if shown is not None and (id in shown.one) != (id in shown.other):
