@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from format_specs import spec_of
+from vocabularies import shared_folder
 
 import subword
 from subword import ExtraToken, SubwordValueError, Template, Tokenizer
 from subword.formats import tokenizer_json
 
+SHARED = shared_folder()
+TEXTS = [
+    "Hello world, it's 2026! é e\u0301 中文 <s> </s> [CLS] 👩\u200d💻\n\n\tdef f(x):\r\n  y",
+    "",
+    " a ",
+    "<|endoftext|> <unk>",
+]
 SPEC = spec_of(
     *(ExtraToken(id, text) for id, text in ((260, "<s>"), (261, "<pad>"), (262, "<image>"))),
     template=Template((260, "A"), (260, "A", 260, "B")),
@@ -37,6 +46,21 @@ def test_there_and_back() -> None:
     assert again.spec.chat == SPEC.chat
     several = Tokenizer(SPEC.replace(chat={"default": "a", "rag": "b"}))
     assert subword.load(several.to_transformers()).spec.chat == {"default": "a", "rag": "b"}
+
+
+@pytest.mark.skipif(SHARED is None, reason="no conformance kit: set SUBWORD_SHARED to the folder that has it")
+@pytest.mark.parametrize("name", ["gpt2", "bert_base_uncased", "llama2", "xlnet", "clip", "modernbert", "gpt_neox"])
+def test_published_tokenizers(name: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    path = str((SHARED or Path()) / "conformance" / "files" / f"{name}.json")
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=path)
+    tok = subword.load(theirs)
+    assert tok.fingerprint == subword.load(path).fingerprint
+    back = tok.to_transformers()
+    for text in TEXTS:
+        ids = theirs(text)["input_ids"]
+        assert tok.encode(text, allowed_special="all", add_special_tokens=True) == ids == back(text)["input_ids"]
+        assert tok.decode(ids) == theirs.decode(ids, clean_up_tokenization_spaces=False)
 
 
 def test_a_tokenizer_of_tokenizers() -> None:
