@@ -470,8 +470,8 @@ mod tests {
             kinds[0] = Kind::Unknown;
             let scores = vec![-1.0; entries.len()];
             let algorithm = ["unigram", "merges"][round % 2];
-            let model =
-                Scored::new(algorithm, vocab, &scores, &kinds, Precision::Float32, 0, &[]).expect("a sound model");
+            let model = Scored::new(algorithm, vocab, &scores, &kinds, Precision::Float32, 0, &[], None)
+                .expect("a sound model");
             let own: &[&str] = if round % 3 == 0 { &["ab", "か。"] } else { &[] };
             let normalizer = Normalizer::new("", [true, true, true, false], own).expect("a sound normalizer");
             let cuts = Cuts::new(&normalizer, &model).expect("what is known is enough");
