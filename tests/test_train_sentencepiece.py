@@ -315,12 +315,11 @@ def test_counts_of_other_pieces_are_refused(pattern: str, more: dict[str, Any], 
 
 
 def test_memory_that_learning_needs_is_said() -> None:
-    with pytest.raises(
-        SubwordValueError, match=r"5,000 distinct words of .* takes up to .* MB, more than memory=1.0 MB"
-    ):
+    with pytest.raises(SubwordValueError, match=r"5,000 distinct words of .* more than memory=1.0 MB"):
         subword.train_sentencepiece([f"w{number}" for number in range(5000)], vocab_size=300, memory="1MB")
 
 
+@pytest.mark.filterwarnings("ignore::subword.errors.SubwordWarning")
 def test_a_text_without_characters_to_learn_from_gives_finite_scores() -> None:
     tok = subword.train_sentencepiece(
         ["\0"], vocab_size=262, character_coverage=0.5, add_dummy_prefix=False, hard_vocab_limit=False
