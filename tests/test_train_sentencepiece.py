@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -283,3 +284,44 @@ def test_an_algorithm_that_is_elsewhere_is_named() -> None:
     for name in ("unigram", "sentencepiece-bpe"):
         with pytest.raises(SubwordValueError, match="train_sentencepiece"):
             subword.train(PROSE, vocab_size=500, algorithm=name)  # type: ignore[arg-type]
+
+
+# ======================== counts and memory ========================
+
+
+@pytest.mark.filterwarnings("ignore::subword.errors.SubwordWarning")
+@pytest.mark.parametrize("model_type", ["unigram", "bpe", "word", "char"])
+def test_counts_give_what_the_text_gives(model_type: Any) -> None:
+    texts = ["the cat sat on the mat"] * 5 + ["the catalogue, the matter"] * 3 + ["on  top", "cat"] * 2
+    options: dict[str, Any] = {"vocab_size": 290, "model_type": model_type, "hard_vocab_limit": False}
+    table = subword.count_pieces(texts, pattern="none", special_tokens=["<|end|>"])
+    for more in ({}, {"user_defined_symbols": ["at"]}, {"split_by_whitespace": False}):
+        tok = subword.train_sentencepiece(texts, control_symbols=["<|end|>"], **options, **more)
+        assert subword.train_sentencepiece(counts=table, **options, **more).spec == tok.spec
+        assert subword.train_sentencepiece(counts=[table], memory="1GB", threads=1, **options, **more).spec == tok.spec
+    words = subword.count_pieces(texts, pattern="whitespace-split")
+    tok = subword.train_sentencepiece(texts, remove_extra_whitespaces=True, **options)
+    assert subword.train_sentencepiece(counts=words, remove_extra_whitespaces=True, **options).spec == tok.spec
+
+
+@pytest.mark.parametrize(
+    ("pattern", "more", "problem"),
+    [("o200k", {}, "the pattern 'o200k', which cuts words"), ("spaces", {"normalization": "NFC"}, "normalization=")],
+)
+def test_counts_of_other_pieces_are_refused(pattern: str, more: dict[str, Any], problem: str) -> None:
+    table = subword.count_pieces(["a b"], pattern=pattern, **more)
+    with pytest.raises(SubwordValueError, match=problem):
+        subword.train_sentencepiece(counts=table, vocab_size=300)
+
+
+def test_memory_that_learning_needs_is_said() -> None:
+    with pytest.raises(SubwordValueError, match=r"5,000 distinct words of .* more than memory=1.0 MB"):
+        subword.train_sentencepiece([f"w{number}" for number in range(5000)], vocab_size=300, memory="1MB")
+
+
+@pytest.mark.filterwarnings("ignore::subword.errors.SubwordWarning")
+def test_a_text_without_characters_to_learn_from_gives_finite_scores() -> None:
+    tok = subword.train_sentencepiece(
+        ["\0"], vocab_size=262, character_coverage=0.5, add_dummy_prefix=False, hard_vocab_limit=False
+    )
+    assert all(math.isfinite(score) for score in tok.spec.model.scores)

@@ -339,11 +339,11 @@ class CountTable:
 
     def memory_to_learn(self, vocab_size: int, weights: Mapping[str, Weight] | None = None, min_count: int = 1) -> int:
         """About how many bytes of memory `train` takes at most for this table: known after a walk through it."""
-        return _memory_to_learn(self._survey(weights), min_count, vocab_size)
+        return _memory_to_learn(self.survey(weights), min_count, vocab_size)
 
     def check_memory(self, memory: int, entries: int, weights: Mapping[str, Weight] | None, min_count: int) -> None:
         """Raise SubwordValueError, saying what would help, if learning the entries takes more than `memory` bytes."""
-        rows = self._survey(weights)
+        rows = self.survey(weights)
 
         def need(least: int) -> int:
             return _memory_to_learn(rows, least, entries)
@@ -376,7 +376,7 @@ class CountTable:
         lost, count = pieces.lost
         return pieces, scale, Pruned(lost, Fraction(count, scale))
 
-    def _survey(self, weights: Mapping[str, Weight] | None) -> list[tuple[int, int, int, int]]:
+    def survey(self, weights: Mapping[str, Weight] | None = None) -> list[tuple[int, int, int, int]]:
         """For each count (1,024 stands for more): distinct pieces, their bytes, and how often they were counted."""
         factors, scale = self._factors(weights)
         return self._merge().survey(factors, scale)
@@ -439,7 +439,7 @@ def _rational(name: str, weight: Any) -> Fraction:
 
 
 def _memory_to_learn(rows: Iterable[tuple[int, int, int, int]], min_count: int, entries: int) -> int:
-    """`rows`: what `CountTable._survey` gives."""
+    """`rows`: what `CountTable.survey` gives."""
     kept = [row for row in rows if row[0] >= min_count]
     return _core.memory_to_learn(sum(row[1] for row in kept), sum(row[2] for row in kept), entries)
 

@@ -54,6 +54,9 @@ PART = 1 << 20
 COUNTED_BY = ("spaces", "whitespace-split", "none")
 """Patterns whose pieces hold whole words."""
 
+MEMORY = {"unigram": (100, 100), "bpe": (50, 100), "word": (20, 300), "char": (20, 300)}
+"""Learning takes at most about so many bytes of memory for each byte of the different words, and for each word."""
+
 MOST = 2**63 - 1
 """Counts and sums of them stay within."""
 
@@ -118,7 +121,7 @@ def train_sentencepiece(
 
     Options have SentencePiece's names and meanings; where a default is another, text is not lost: a character without
     an entry becomes its bytes, spaces are kept, and nothing is folded. The result is the same for any number of
-    threads. Words are counted first, so memory grows with the different words (`memory_to_learn` has the figures);
+    threads. Words are counted first, so memory grows with the different words (`MEMORY` has the figures);
     without `split_by_whitespace` each text is one word.
 
     Args:
@@ -225,6 +228,8 @@ def train_sentencepiece(
         table = count_texts(items, splitting, "", limit, None, thread_count(threads), progress, hashed=False)
     else:
         table = _recount(given, splitting, limit, thread_count(threads))
+    if limit is not None:
+        _check_memory(limit, table, model_type)
     counted = _words(table, spelled, table.text_bytes if given is None else given.text_bytes)
     if not len(counted.counts):
         raise SubwordValueError("there is nothing to train on: the texts hold no words")
@@ -453,6 +458,20 @@ def _pattern(rules: Rules) -> str:
         return _WHOLE
     marks = "▁+" if whitespace_only else "▁"
     return f"[^▁]*{marks}|[^▁]+" if suffix else f"{marks}[^▁]*|[^▁]+"
+
+
+def _check_memory(memory: int, table: CountTable, model_type: str) -> None:
+    """That learning takes no more, by what it took at most of words of any kind."""
+    rows = table.survey()
+    words, size = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    each_byte, each_word = MEMORY[model_type]
+    need = each_byte * size + each_word * words
+    if need > memory:
+        raise SubwordValueError(
+            f"learning from {words:,} distinct words of {size:,} bytes takes up to {need / 1e6:,.1f} MB, more than "
+            f"memory={memory / 1e6:,.1f} MB: give it more, or train on a part of the text (without split_by_whitespace "
+            "each text is one word)"
+        )
 
 
 def _check_splitting(splitting: Splitting) -> None:

@@ -319,6 +319,8 @@ def train(
     check_inputs(files, counted, weight, needs_text=algorithm != "byte")
     if counted and processes > 1:
         raise common.UsageError("--processes is for reading files; --counts has been counted")
+    if counted and errors != "keep":
+        raise common.UsageError("--errors is for reading files; --counts has been counted: say it to count-pieces")
     if sizes is not None and vocab_size is not None:
         raise common.UsageError("give --vocab-size or --sizes, not both")
     common.check_tokenizer_out(out, force=True)
@@ -380,7 +382,19 @@ def train(
     if algorithm in MODEL_TYPES:
         roles = {"bos": bos, "eos": eos, "pad": pad}
         tok = train_sentencepiece(
-            algorithm, files or (), vocab_size, special, roles, set_, threads, field, errors, stdin_format, progress
+            algorithm,
+            files or (),
+            counted,
+            vocab_size,
+            special,
+            roles,
+            set_,
+            memory,
+            threads,
+            field,
+            errors,
+            stdin_format,
+            progress,
         )
     elif counted:
         for name in ("pattern", "digits"):  # what the tables say, unless something else is said here

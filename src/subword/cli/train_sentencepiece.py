@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import counting, counts
+from ..arguments import byte_count
 from ..corpus import find_files, size_on_disk
 from ..report.progress import How, Report
 from ..report.terminal import visible
@@ -28,12 +29,25 @@ HELD_BY = (".model", ".subword")
 """The formats that hold sums in 32 bits."""
 
 TAKEN = (
-    *("out", "files", "vocab_size", "algorithm", "special", "bos", "eos", "pad", "set_", "threads"),
+    *(
+        "out",
+        "files",
+        "vocab_size",
+        "algorithm",
+        "special",
+        "bos",
+        "eos",
+        "pad",
+        "set_",
+        "threads",
+        "counted",
+        "memory",
+    ),
     *("field", "errors", "stdin_format", "force", "progress", "json"),
 )
 """The options of `subword train` that go with these."""
 
-_OWN = ("texts", "files", "vocab_size", "model_type", "field", "errors", "threads", "progress")
+_OWN = ("texts", "files", "counts", "vocab_size", "model_type", "field", "errors", "memory", "threads", "progress")
 OPTIONS = {
     name: str(own.annotation)
     for name, own in inspect.signature(train_sentencepiece).parameters.items()
@@ -79,10 +93,12 @@ def _value(kind: str, text: str) -> Any:
 def train(
     algorithm: str,
     files: Iterable[str],
+    counted: list[Path] | None,
     vocab_size: int | None,
     special: list[str] | None,
     roles: dict[str, str | None],
     items: list[str] | None,
+    memory: str | None,
     threads: int | None,
     field: str,
     errors: Literal["keep", "strict", "replace"],
@@ -96,17 +112,21 @@ def train(
     given = options_of(items or ())
     if special:
         given["control_symbols"] = [*special, *given.get("control_symbols", ())]
-    found = find_files(files)
     whole = counts.Splitting("none")
-    with common.progress(how=progress) as report, common.ticking("count", size_on_disk(found), report) as tick:
-        texts = chain.from_iterable(counting.texts_in(found, whole, field, None, tick, stdin_format, errors))
+    limit = None if memory is None else byte_count("--memory", memory)
+    found = find_files(files) if not counted else []
+    size = size_on_disk(found) if found else None
+    with common.progress(how=progress) as report, common.ticking("count", size, report) as tick:
         learning: Report | None = report and (
             lambda stage, done, total: None if stage == "count" else report(stage, done, total)
         )
+        texts = chain.from_iterable(counting.texts_in(found, whole, field, limit, tick, stdin_format, errors))
+        source: dict[str, Any] = {"counts": counted} if counted else {"texts": texts}
         return train_sentencepiece(
-            texts,
+            **source,
             vocab_size=vocab_size,
             model_type=MODEL_TYPES[algorithm],  # type: ignore[arg-type]
+            memory=limit,
             threads=threads,
             progress=learning,
             **{**options, **given},
