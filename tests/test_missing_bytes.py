@@ -13,8 +13,8 @@ from texts import BYTES, TEXTS, every_category
 import subword
 from subword import BPE, ExtraToken, MatchTokens, Spec, Split, Tokenizer, Vocab, formats
 from subword.byte_alphabet import NEVER_IN_UTF8
-from subword.errors import FormatError, SubwordValueError
-from subword.formats import native
+from subword.errors import FormatError, SubwordValueError, SubwordWarning
+from subword.formats import gguf, native
 
 END = ExtraToken(300, "<|end|>")
 
@@ -145,3 +145,16 @@ def test_files_keep_them_missing() -> None:
     theirs, ours = hf.Tokenizer.from_str(data.decode()), subword.Tokenizer(spec)
     for text in TEXTS.values():
         assert ours.encode(text, allowed_special="all") == theirs.encode(text).ids
+
+
+def test_gguf_files_without_other_bytes_drop_these_from_text() -> None:
+    """As tokenizers does with the same vocabulary."""
+    hf = pytest.importorskip("tokenizers")
+    with pytest.warns(SubwordWarning, match="no entry for the bytes 0x04, 0xF1: they are dropped from text"):
+        spec = gguf.read(gguf.write(without(b"\x04\xf1")), "a.gguf")
+    ours = Tokenizer(spec)
+    theirs = hf.Tokenizer.from_str(write_json(spec).decode())
+    for text in [*TEXTS.values(), "t\x04he", "\x04", "\U00050000the"]:
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text).ids
+        assert Tokenizer(spec, engine="reference").encode(text, allowed_special="all") == theirs.encode(text).ids
+    assert ours.decode(ours.encode("t\x04he end")) == "the end"

@@ -16,7 +16,8 @@
 Token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. The file has no place for normalization
 (NFC), for the flags of tokens, or for other templates; llama.cpp does without. Unused entries called `[PAD9]` by their
 ids stand for ids without a token. What a file leaves out is as llama.cpp has it; of a "bert", words of more than 100
-characters are unknown, as BERT's are. Of models with tensors, only what stands before these is read.
+characters are unknown, as BERT's are. A "gpt2" may lack entries for bytes, which leave the text then, as in HF tokenizers.
+Of models with tensors, only what stands before these is read.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bert import SPLIT, Cleaning
-from ..byte_alphabet import spelled_bytes, to_alphabet
+from ..byte_alphabet import NEVER_IN_UTF8, spelled_bytes, to_alphabet
 from ..errors import FormatError, SubwordValueError, warn
 from ..spec import (
     BPE,
@@ -38,8 +39,10 @@ from ..spec import (
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    ByteAlphabet,
     Decode,
     DecodeSentencePiece,
+    DecodeSteps,
     DecodeWordPiece,
     Decoding,
     ExtraToken,
@@ -259,8 +262,21 @@ def _read_bpe(file: _File) -> tuple[tuple[Stage, ...], Model, Decoding]:
         piece = spelled_bytes(text)
         if piece and entries.setdefault(text, (id, piece))[0] != id:
             raise file.error(id, f"{shown(piece)} is the entry {entries[text][0]}, too")
-    vocab = Vocab.of((piece, id) for id, piece in entries.values())
-    return row.stages, BPE(vocab, _merges(file, entries), "merges", row.ignore_merges), Decode()
+    merges = _merges(file, entries)
+    missing = set(map(_byte, range(256))) - {piece for _, piece in entries.values()}
+    if missing <= set(map(_byte, NEVER_IN_UTF8)):
+        vocab = Vocab.of((piece, id) for id, piece in entries.values())
+        return row.stages, BPE(vocab, merges, "merges", row.ignore_merges), Decode()
+    # As HF tokenizers does it, which such a vocabulary was trained with: a byte that is no entry leaves the text.
+    shown_bytes = ", ".join(f"0x{piece[0]:02X}" for piece in sorted(missing))
+    warn(f"{values.source}: {G}tokens: no entry for the bytes {shown_bytes}: they are dropped from text")
+    vocab = Vocab.of((text.encode(), id) for text, (id, _) in entries.items())
+    model = BPE(vocab, merges, "merges", row.ignore_merges, "character")
+    return (*row.stages, ByteAlphabet()), model, DecodeSteps((("byte-level",),))
+
+
+def _byte(value: int) -> bytes:
+    return bytes([value])
 
 
 def _no_piece_twice(file: _File, vocab: Vocab) -> None:
