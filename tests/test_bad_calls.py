@@ -354,7 +354,10 @@ BAD_SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
         "extra token twice",
     ),
     "extra empty": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, ""),)), "at least one character"),
-    "extra kind": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "x", "odd"),)), "unknown kind"),  # type: ignore[arg-type]
+    "extra kind": (
+        lambda: Spec((), BPE(byte_vocab()), (ExtraToken(300, "x", "odd"),)),
+        "must be one of special, added, unmatchable, not 'odd'",
+    ),  # type: ignore[arg-type]
     "extra id large": (lambda: Spec((), BPE(byte_vocab()), (ExtraToken(2**40, "x"),)), "beyond the largest"),
     "pattern": (lambda: Spec((Split("nope"),), BPE(byte_vocab())), "unknown split pattern"),
     "unicode": (lambda: Spec((Split("gpt2", "3.0"),), BPE(byte_vocab())), "no class tables"),

@@ -125,7 +125,10 @@ FORGED: dict[str, tuple[bytes, str]] = {
         "ExtraToken.id must be an integer",
     ),
     "extra id too large": (forged(("outline.extra.0.id", 2**31)), "the id 2147483648 of the token"),
-    "extra kind": (forged(("outline.extra.0.kind", "magic")), "is of the unknown kind 'magic'"),
+    "extra kind": (
+        forged(("outline.extra.0.kind", "magic")),
+        "must be one of special, added, unmatchable, not 'magic'",
+    ),
     "extra flag": (forged(("outline.extra.0.lstrip", None)), "ExtraToken.lstrip must be True or False"),
     "extra content": (forged(("outline.extra.0.content", "")), "at least one character"),
     "extra surrogate": (forged(("outline.extra.0.content", LONE)), "lone surrogate"),
