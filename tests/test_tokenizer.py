@@ -445,14 +445,15 @@ CTRL_C = """
 import os, signal, sys, threading, time, subword
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background starts with SIGINT ignored
 tok = subword.train(["the quick brown fox " * 100], vocab_size=270)
-numbers = " ".join(f"{n * 0x9E3779B97F4A7C15 % 2**64:x}" for n in range(500_000))
+letters = {ord(digit): chr(ord("g") + int(digit)) for digit in "0123456789"}
+words = " ".join(f"{n**7 % (2**64 - 59):x}" for n in range(200_000)).translate(letters)
 calls = {
     "encode": lambda: tok.encode_to_numpy(b"the quick brown fox " * 30_000_000),
-    "batch": lambda: tok.count_batch([b"the quick brown fox " * 3_000_000] * 16, threads=2),
-    "small texts": lambda: tok.count_batch([b"the quick brown fox " * 10] * 3_000_000, threads=1),
-    "waves": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 9_000, threads=1),
-    "waves for two": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 9_000, threads=2),
-    "train": lambda: subword.train([numbers], vocab_size=3_000_000),
+    "batch": lambda: tok.count_batch([b"the quick brown fox " * 3_000_000] * 200, threads=2),
+    "small texts": lambda: tok.count_batch([b"the quick brown fox " * 10] * 6_000_000, threads=1),
+    "waves": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 20_000, threads=1),
+    "waves for two": lambda: tok.count_batch(["the “quick” brown fox " * 3_000] * 20_000, threads=2),
+    "train": lambda: subword.train([words], vocab_size=3_000_000),
 }
 threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 began = time.monotonic()
