@@ -322,7 +322,9 @@ def texts_table(cases: list[Case]) -> str:
 def facts(results: Results) -> str:
     machine, versions = results["machine"], results["versions"]
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if name not in ("python", "subword"))
-    rounds = "Medians over 1 round." if results["rounds"] == 1 else f"Medians over {results['rounds']} rounds."
+    ours = [case["libraries"].get("subword", {}) for case in results["cases"] if not case["name"].startswith("large/")]
+    counts = {len(row["runs"]) for row in ours if row.get("runs")} or {results["rounds"]}
+    rounds = f"Medians over {' to '.join(map(str, sorted({min(counts), max(counts)})))} round{'s' * (max(counts) > 1)}."
     if results["partial"]:
         rounds += " **A part of the cases only, for a first look.**"
     return (
