@@ -153,7 +153,6 @@ WRONG_VALUES = {
         {"tokens": strings(*TOKENS[:-2], TOKENS[0], TOKENS[-1])},
         r"tokens\[259\]: b'!' is the entry 0, too",
     ),
-    "a byte without a token": ({"tokens": strings("x" * 9, *TOKENS[1:])}, "0x21|byte"),
     "bos without an id": (
         {"add_bos_token": Value(gguf_values.BOOL, True)},
         "add_bos_token: it is true, but there is no",

@@ -16,8 +16,8 @@
 Token types: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte. The file has no place for normalization
 (NFC), for the flags of tokens, or for other templates; llama.cpp does without. Unused entries called `[PAD9]` by their
 ids stand for ids without a token. What a file leaves out is as llama.cpp has it; of a "bert", words of more than 100
-characters are unknown, as BERT's are. A "gpt2" may lack entries for bytes, which leave the text then, as in HF tokenizers.
-Of models with tensors, only what stands before these is read.
+characters are unknown, as BERT's are. A "gpt2" may lack entries for bytes, which leave the text then, as in HF
+tokenizers. Of models with tensors, only what stands before these is read.
 """
 
 from __future__ import annotations
